@@ -1,0 +1,87 @@
+// Package secret encrypts every free text below the Store and computes the keyed hashes it searches by.
+//
+// # Keys
+//
+// One [Master] key, kept outside the data folder and its backups, wraps two keysets for each organization ([Wrapped],
+// stored beside the organization; [Keys] when opened):
+//
+//   - a data keyset (AES-256-GCM) that seals texts. Each ciphertext is tied to organization, table, column and row
+//     ([Location]), so a ciphertext copied elsewhere does not open;
+//   - an index keyset (HMAC-SHA256 as a pseudo-random function) that hashes search terms, titles and link targets, so
+//     that they can be compared and joined without being readable.
+//
+// The wrapping is tied to the organization and to the purpose of the keyset.
+//
+// # What a copy of the database still tells
+//
+// Without the master key nobody reads a text, but these leaks are accepted and documented (an attacker can also use
+// them to test a guess only with the index key, never without it):
+//
+//   - vectors: an embedding reveals roughly what its text is about;
+//   - equality: inside one organization the same term, title or link target has the same hash, so frequencies,
+//     co-occurrence and which memories share words are visible. Across organizations nothing compares;
+//   - lengths: a ciphertext is 33 bytes longer than its text;
+//   - all that is stored plain: the architecture model, paths, commit subjects, authors, kinds, times, counts.
+//
+// # Rotation
+//
+// Every step leaves both old and new readable until the last one, so nothing has to stop:
+//
+//   - master key: [Master.Rotate], distribute the result to every process, [Master.Rewrap] each organization's keysets,
+//     then [Master.DropOld] and distribute again;
+//   - data key: [Master.AddDataKey], store the result. New texts use the new key; a process that still holds the older
+//     keys gets [ErrUnknownKey] from Open and reloads them. Texts are sealed anew in the background, each compare-and-swap,
+//     then [Master.DropOldDataKeys]. One data key is good for 2^32 texts (random 96-bit nonces, NIST SP 800-38D §8.3);
+//   - index key: [Master.NewIndexKey], then rebuild the hashes of the organization and store the new keysets in one
+//     transaction together with [Keys.IndexID]. A reader compares IndexID inside the transaction of its query and
+//     reloads when it differs, else it would hash with a key that finds nothing.
+package secret
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
+	"github.com/tink-crypto/tink-go/v2/keyset"
+	"github.com/tink-crypto/tink-go/v2/proto/tink_go_proto"
+)
+
+var (
+	// ErrUnknownKey says that a ciphertext was sealed with a data key that these Keys do not hold: reload them once,
+	// since another process may have added a key, before treating it as a fault.
+	ErrUnknownKey = errors.New("sealed with a data key that is not loaded")
+
+	// ErrAltered says that a ciphertext was changed, or moved from the organization, table, column or row it was sealed for.
+	ErrAltered = errors.New("ciphertext was altered or does not belong in this place")
+)
+
+// fingerprintBytes is the length of a key id: 64 bits, so that two keys of one installation never share one by accident.
+const fingerprintBytes = 8
+
+// fingerprint names a key by its material, so that a damaged key is recognised as well as a different one. The material is
+// 256 random bits, so 64 bits of a hash of it give no help in finding it.
+func fingerprint(purpose string, key *tink_go_proto.Keyset_Key) string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "stele key id\x00%s\x00%d\x00%s\x00", purpose, key.GetKeyId(), key.GetKeyData().GetTypeUrl())
+	h.Write(key.GetKeyData().GetValue())
+	return hex.EncodeToString(h.Sum(nil)[:fingerprintBytes])
+}
+
+// fingerprints gives the id of the primary key and of all enabled keys of a keyset.
+func fingerprints(purpose string, handle *keyset.Handle) (primary string, all map[string]bool) {
+	all = map[string]bool{}
+	material := insecurecleartextkeyset.KeysetMaterial(handle)
+	for _, key := range material.GetKey() {
+		if key.GetStatus() != tink_go_proto.KeyStatusType_ENABLED {
+			continue
+		}
+		id := fingerprint(purpose, key)
+		all[id] = true
+		if key.GetKeyId() == material.GetPrimaryKeyId() {
+			primary = id
+		}
+	}
+	return primary, all
+}
