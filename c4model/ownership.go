@@ -1,0 +1,88 @@
+package c4model
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Matches tells whether a binding pattern covers a repository-relative path. Patterns follow gitignore: one without a
+// slash matches a name at any depth, one with a slash is anchored at the root, and a pattern that matches a folder
+// covers everything below it. The pattern must be valid (doublestar.ValidatePattern); an invalid one matches nothing.
+func Matches(pattern, path string) bool {
+	p := strings.TrimSuffix(strings.TrimPrefix(pattern, "/"), "/")
+	if p == "" || p == "." {
+		return true
+	}
+	if !strings.Contains(p, "/") && !strings.HasPrefix(pattern, "/") {
+		p = "**/" + p
+	}
+	for {
+		if ok, err := doublestar.Match(p, path); err != nil || ok {
+			return err == nil
+		}
+		i := strings.LastIndexByte(path, '/')
+		if i < 0 {
+			return false
+		}
+		path = path[:i]
+	}
+}
+
+// Owners gives the indexes of the patterns that own a path: those of the most specific pattern that covers it. More than
+// one index is a tie, which the model should settle. A path may itself be a glob ("auth/**"); it is owned by the pattern
+// that covers what it stands for.
+func Owners(patterns []string, path string) []int {
+	path = sample(path)
+	var best []int
+	var most [3]int
+	for i, p := range patterns {
+		if !Matches(p, path) {
+			continue
+		}
+		s := specificity(p)
+		switch c := slices.Compare(s[:], most[:]); {
+		case best == nil || c > 0:
+			best, most = []int{i}, s
+		case c == 0:
+			best = append(best, i)
+		}
+	}
+	return best
+}
+
+// specificity orders patterns: longer literal part before the first wildcard, then no wildcard at all, then more literal
+// characters altogether.
+func specificity(p string) [3]int {
+	p = strings.Trim(strings.TrimSuffix(p, "/**"), "/") // "src/auth" and "src/auth/**" say the same
+	static := strings.IndexAny(p, `*?[{\`)
+	exact := 0
+	if static < 0 {
+		static, exact = len(p), 1
+	}
+	literal := 0
+	for _, r := range p {
+		if !strings.ContainsRune("*?[]{}", r) {
+			literal++
+		}
+	}
+	return [3]int{static, exact, literal}
+}
+
+// sample turns a glob into one path it stands for.
+func sample(glob string) string {
+	if !strings.ContainsAny(glob, "*?[{") {
+		return strings.TrimSuffix(glob, "/")
+	}
+	return strings.NewReplacer("**", "x", "*", "x", "?", "x", "[", "", "]", "", "{", "", "}", "").Replace(strings.TrimSuffix(glob, "/"))
+}
+
+// StaticPrefix is the part of a glob before its first wildcard, cut at a slash: "auth/mw" of "auth/mw/**", "" of "*.go".
+func StaticPrefix(glob string) string {
+	i := strings.IndexAny(glob, `*?[{\`)
+	if i < 0 {
+		return strings.TrimSuffix(glob, "/")
+	}
+	return strings.TrimSuffix(glob[:strings.LastIndexByte(glob[:i], '/')+1], "/")
+}
