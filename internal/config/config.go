@@ -1,0 +1,330 @@
+// Package config reads what an operator may set: STELE_* variables and a user configuration file, with flags above both
+// and defaults below. It remembers where each value came from, so that `stele config` can say so.
+//
+// It also reads stele.yaml, the file a repository may carry (see Repository). The two never mix: a repository names ids
+// and globs, an operator names endpoints and keys, so that a cloned repository cannot redirect either.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/stele-dev/stele/internal/problem"
+)
+
+// Prefix starts every variable.
+const Prefix = "STELE_"
+
+// Config is the effective configuration. Each field's env tag, behind Prefix, is its variable; in lower case it is its key
+// in the configuration file.
+type Config struct {
+	DatabaseURL      string        `env:"DATABASE_URL" help:"PostgreSQL to serve from, as stele_app; empty: the embedded one" mask:"url"`
+	DatabaseOwnerURL string        `env:"DATABASE_OWNER_URL" help:"the same database as stele_owner, for migrations" mask:"url"`
+	DatabaseAdminURL string        `env:"DATABASE_ADMIN_URL" help:"an administrator of that server; stele db migrate then makes roles and database" mask:"url"`
+	DataDir          string        `env:"DATA_DIR" help:"folder of the embedded database and its backups"`
+	PostgresBin      string        `env:"POSTGRES_BIN" help:"folder of the PostgreSQL programs; empty: the usual places"`
+	DatabaseIdle     time.Duration `env:"DATABASE_IDLE" help:"the embedded database stops after so long without a client"`
+	MasterKey        string        `env:"MASTER_KEY" help:"the key that locks every other key" mask:"all"`
+	MasterKeyFile    string        `env:"MASTER_KEY_FILE" help:"file of that key, made when missing"`
+	Organization     string        `env:"ORGANIZATION" help:"tenant to work in, made when missing"`
+	Project          string        `env:"PROJECT" help:"project to work in: id, name or identity; empty: by repository"`
+	User             string        `env:"USER" help:"who writes; empty: git's user.name, else the user of the machine"`
+	LogLevel         slog.Level    `env:"LOG_LEVEL" help:"least level written to standard error: debug, info, warn or error"`
+
+	values []Value
+}
+
+// Value is one setting as `stele config` shows it.
+type Value struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"` // masked when it is a secret
+	Source string `json:"source"`
+	Help   string `json:"help"`
+}
+
+// Sources of a value, as Value.Source shows them; a file's is "file PATH" and a flag's "flag --NAME".
+const (
+	FromDefault     = "default"
+	FromEnvironment = "environment"
+)
+
+// Environment is where a configuration is read from. The zero value of a field means nothing is set there.
+type Environment struct {
+	Variables map[string]string // the process environment
+	Home      string            // home folder of the user
+	ConfigDir string            // the user's configuration folder (XDG_CONFIG_HOME or its equivalent)
+	Root      bool              // the process runs as root
+	Flags     map[string]string // configuration key → value, for flags that were given
+}
+
+// Process is the environment of this process.
+func Process() Environment {
+	e := Environment{Variables: env.ToMap(os.Environ()), Root: os.Geteuid() == 0}
+	// Without a home there is no user configuration file; what needs one then says so by itself.
+	e.Home, _ = os.UserHomeDir()
+	e.ConfigDir, _ = os.UserConfigDir()
+	return e
+}
+
+// File is the path of the user configuration file: STELE_CONFIG, else stele/config.yaml in the configuration folder; "" when
+// there is no such folder.
+func (e Environment) File() string {
+	if path := e.Variables[Prefix+"CONFIG"]; path != "" {
+		return path
+	}
+	if e.ConfigDir == "" {
+		return ""
+	}
+	return filepath.Join(e.ConfigDir, "stele", "config.yaml")
+}
+
+// Load reads the configuration. Errors are problems that name the variable, or the file and line.
+func Load(e Environment) (Config, error) {
+	fields := settings()
+	merged, source := map[string]string{}, map[string]string{}
+	set := func(key, value, from string) {
+		if value != "" {
+			merged[Prefix+strings.ToUpper(key)], source[key] = value, from
+		}
+	}
+	for key, value := range defaults(e) {
+		set(key, value, FromDefault)
+	}
+	path := e.File()
+	inFile, err := readFile(path, fields, e.Variables[Prefix+"CONFIG"] != "")
+	if err != nil {
+		return Config{}, err
+	}
+	for key, value := range inFile {
+		set(key, value, "file "+path)
+	}
+	for key := range fields {
+		set(key, e.Variables[Prefix+strings.ToUpper(key)], FromEnvironment)
+	}
+	for key, value := range e.Flags {
+		set(key, value, "flag --"+strings.ReplaceAll(key, "_", "-"))
+	}
+
+	var c Config
+	// Each value is parsed by itself, so that an error can say where it was set.
+	for key, field := range fields {
+		name := Prefix + strings.ToUpper(key)
+		one := map[string]string{name: merged[name]}
+		if err := env.ParseWithOptions(&c, env.Options{Prefix: Prefix, Environment: one}); err != nil {
+			return Config{}, problem.Invalidf(name, "%q is not accepted (from %s)", masked(merged[name], field.mask), source[key]).
+				Fix("give %s", expected[field.kind]).Because(err)
+		}
+		c.values = append(c.values, Value{Key: key, Value: masked(merged[name], field.mask), Source: source[key], Help: field.help})
+	}
+	if err := env.ParseWithOptions(&c, env.Options{Prefix: Prefix, Environment: merged}); err != nil {
+		return Config{}, problem.Invalidf("", "configuration: %v", err).Because(err)
+	}
+	slices.SortFunc(c.values, func(a, b Value) int { return fields[a.Key].order - fields[b.Key].order })
+	for n := range c.values {
+		if c.values[n].Source == "" {
+			c.values[n].Source = FromDefault
+		}
+	}
+	if err := c.check(); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// Values gives every setting with its source, secrets masked, in the order of Config's fields.
+func (c Config) Values() []Value { return slices.Clone(c.values) }
+
+func (c Config) check() error {
+	if c.DataDir == "" {
+		return problem.Invalidf(Prefix+"DATA_DIR", "there is no home folder to keep data in").Fix("set %sDATA_DIR to a folder", Prefix)
+	}
+	if !filepath.IsAbs(c.DataDir) {
+		return problem.Invalidf(Prefix+"DATA_DIR", "%q is not an absolute path, so it would mean another folder in every place", c.DataDir).
+			Fix("write it from the root")
+	}
+	if c.DatabaseIdle < time.Second {
+		return problem.Invalidf(Prefix+"DATABASE_IDLE", "%s is too short", c.DatabaseIdle).Fix("give at least 1s, such as 10m")
+	}
+	if strings.TrimSpace(c.Organization) == "" {
+		return problem.Invalidf(Prefix+"ORGANIZATION", "the name is empty").Fix("unset it to use %q", DefaultOrganization)
+	}
+	return nil
+}
+
+// Unknown lists variables that begin with Prefix and mean nothing here, for `stele config` and `stele doctor` to point at.
+func (e Environment) Unknown() []string {
+	fields := settings()
+	var out []string
+	for name := range maps.Keys(e.Variables) {
+		key, ours := strings.CutPrefix(name, Prefix)
+		if _, known := fields[strings.ToLower(key)]; ours && !known && key != "CONFIG" {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// DefaultOrganization is the tenant of someone who never thought about tenants.
+const DefaultOrganization = "default"
+
+// defaultIdle is long enough to outlive the pauses of a working session, short enough that a laptop is left alone.
+const defaultIdle = 10 * time.Minute
+
+func defaults(e Environment) map[string]string {
+	d := map[string]string{
+		"organization":  DefaultOrganization,
+		"database_idle": defaultIdle.String(),
+		"log_level":     slog.LevelWarn.String(),
+		"data_dir":      defaultDataDir(e),
+	}
+	if e.ConfigDir != "" {
+		d["master_key_file"] = filepath.Join(e.ConfigDir, "stele", "master.key")
+	}
+	return d
+}
+
+// defaultDataDir follows the XDG base directories. PostgreSQL refuses to run as root, and the user it then runs as cannot
+// enter root's home: root's data is where a system service keeps it.
+func defaultDataDir(e Environment) string {
+	switch {
+	case e.Variables["XDG_DATA_HOME"] != "":
+		return filepath.Join(e.Variables["XDG_DATA_HOME"], "stele")
+	case e.Root:
+		return "/var/lib/stele"
+	case e.Home == "":
+		return ""
+	case runtime.GOOS == "darwin":
+		return filepath.Join(e.Home, "Library", "Application Support", "stele")
+	}
+	return filepath.Join(e.Home, ".local", "share", "stele")
+}
+
+type setting struct {
+	order      int
+	kind       reflect.Type
+	help, mask string
+}
+
+// expected says in words what a kind of value looks like.
+var expected = map[reflect.Type]string{
+	reflect.TypeFor[time.Duration](): "a duration such as 10m",
+	reflect.TypeFor[slog.Level]():    "debug, info, warn or error",
+	reflect.TypeFor[string]():        "text",
+}
+
+func settings() map[string]setting {
+	out := map[string]setting{}
+	t := reflect.TypeFor[Config]()
+	for n := range t.NumField() {
+		f := t.Field(n)
+		if tag := f.Tag.Get("env"); tag != "" {
+			out[strings.ToLower(tag)] = setting{order: n, kind: f.Type, help: f.Tag.Get("help"), mask: f.Tag.Get("mask")}
+		}
+	}
+	return out
+}
+
+// readFile gives the settings of the configuration file. A missing file is empty unless someone named it.
+func readFile(path string, fields map[string]setting, named bool) (map[string]string, error) {
+	out := map[string]string{}
+	if path == "" {
+		return out, nil
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return out, nil
+	}
+	if err != nil {
+		return nil, problem.Invalidf(path, "the configuration file cannot be read: %v", errors.Unwrap(err)).
+			Fix("make it readable or unset %sCONFIG", Prefix).Because(err)
+	}
+	entries, err := yamlEntries(path, text)
+	if err != nil {
+		return nil, err
+	}
+	known := slices.Sorted(maps.Keys(fields))
+	for _, entry := range entries {
+		key, at := entry.Key.GetToken().Value, fmt.Sprintf("%s:%d", path, entry.Key.GetToken().Position.Line)
+		if _, ok := fields[key]; !ok {
+			return nil, problem.Invalidf(at, "unknown setting %q", key).Fix("use one of %s", strings.Join(known, ", "))
+		}
+		switch v := entry.Value.(type) {
+		case *ast.NullNode:
+		case *ast.LiteralNode:
+			out[key] = strings.TrimSpace(v.Value.Value)
+		case ast.ScalarNode:
+			out[key] = fmt.Sprint(v.GetValue())
+		default:
+			return nil, problem.Invalidf(at, "%s wants one value, not a list or a mapping", key).Fix("write %s: value", key)
+		}
+	}
+	return out, nil
+}
+
+// yamlEntries parses text whose top is a mapping, or that holds nothing.
+func yamlEntries(path string, text []byte) ([]*ast.MappingValueNode, error) {
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return nil, yamlProblem(path, err)
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return nil, nil
+	}
+	if len(file.Docs) > 1 {
+		return nil, problem.Invalidf(path, "the file holds %d YAML documents", len(file.Docs)).Fix("keep one")
+	}
+	switch body := file.Docs[0].Body.(type) {
+	case *ast.MappingNode:
+		return body.Values, nil
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{body}, nil
+	case *ast.NullNode, *ast.CommentGroupNode:
+		return nil, nil
+	default:
+		return nil, problem.Invalidf(fmt.Sprintf("%s:%d", path, body.GetToken().Position.Line), "the file does not begin with a key").
+			Fix("write lines of the form key: value")
+	}
+}
+
+// keyValueDSN finds the password of a libpq connection string.
+var keyValueDSN = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|\S+)`)
+
+const hidden = "********"
+
+func masked(value, mask string) string {
+	switch {
+	case value == "" || mask == "":
+		return value
+	case mask == "url":
+		u, err := url.Parse(value)
+		if err != nil || u.Scheme == "" {
+			return keyValueDSN.ReplaceAllString(value, "${1}"+hidden)
+		}
+		if _, has := u.User.Password(); has {
+			u.User = url.UserPassword(u.User.Username(), hidden)
+		}
+		if q := u.Query(); q.Has("password") {
+			q.Set("password", hidden)
+			u.RawQuery = q.Encode()
+		}
+		return strings.ReplaceAll(u.String(), url.QueryEscape(hidden), hidden)
+	}
+	return hidden
+}

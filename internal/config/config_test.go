@@ -1,0 +1,205 @@
+package config_test
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/stele-dev/stele/internal/config"
+	"github.com/stele-dev/stele/internal/problem"
+)
+
+// environment is one with a home and, when text is not empty, a configuration file.
+func environment(t *testing.T, text string, variables map[string]string) config.Environment {
+	t.Helper()
+	dir := t.TempDir()
+	e := config.Environment{Home: filepath.Join(dir, "home"), ConfigDir: filepath.Join(dir, "config"), Variables: variables}
+	if text != "" {
+		if err := os.MkdirAll(filepath.Dir(e.File()), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(e.File(), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return e
+}
+
+func TestPrecedence(t *testing.T) {
+	t.Parallel()
+	e := environment(t, "# mine\nproject: from-file\norganization: acme\nuser: filed\nlog_level: info\n", map[string]string{
+		"STELE_PROJECT": "from-environment", "STELE_USER": "environed", "STELE_ORGANIZATION": "", "STELE_DATABASE_IDLE": "90s",
+	})
+	e.Flags = map[string]string{"project": "from-flag"}
+	c, err := config.Load(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Project != "from-flag" || c.User != "environed" || c.Organization != "acme" || c.DatabaseIdle != 90*time.Second || c.LogLevel != slog.LevelInfo {
+		t.Errorf("got %+v", c)
+	}
+	sources := map[string]string{}
+	for _, v := range c.Values() {
+		sources[v.Key] = v.Source
+		if v.Help == "" {
+			t.Errorf("%s has no help", v.Key)
+		}
+	}
+	want := map[string]string{
+		"database_url": "default", "database_owner_url": "default", "database_admin_url": "default", "data_dir": "default", "postgres_bin": "default",
+		"database_idle": "environment", "master_key": "default", "master_key_file": "default",
+		"organization": "file " + e.File(), "project": "flag --project", "user": "environment", "log_level": "file " + e.File(),
+	}
+	if diff := cmp.Diff(want, sources); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDataDir(t *testing.T) {
+	t.Parallel()
+	e := environment(t, "", map[string]string{"XDG_DATA_HOME": "/srv/data"})
+	if c, err := config.Load(e); err != nil || c.DataDir != "/srv/data/stele" {
+		t.Errorf("with XDG_DATA_HOME: %q, %v", c.DataDir, err)
+	}
+	e = environment(t, "", nil)
+	e.Root = true
+	if c, err := config.Load(e); err != nil || c.DataDir != "/var/lib/stele" {
+		t.Errorf("as root: %q, %v", c.DataDir, err)
+	}
+}
+
+func TestSecretsAreMasked(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{
+		"postgres://app:hunter2@db.example/stele", "postgres://app@db.example/stele?password=hunter2",
+		"host=db user=app password=hunter2 dbname=stele", "host=db password = 'hunter2 and more'",
+	} {
+		c, err := config.Load(environment(t, "", map[string]string{
+			"STELE_DATABASE_URL": dsn, "STELE_DATABASE_OWNER_URL": dsn, "STELE_MASTER_KEY": "hunter2",
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.DatabaseURL != dsn {
+			t.Errorf("the value itself was changed: %q", c.DatabaseURL)
+		}
+		for _, v := range c.Values() {
+			if strings.Contains(v.Value, "hunter2") {
+				t.Errorf("%s of %q shows the password: %q", v.Key, dsn, v.Value)
+			}
+			if v.Key == "database_url" && !strings.Contains(v.Value, "db") {
+				t.Errorf("%s shows no host: %q", v.Key, v.Value)
+			}
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		file      string
+		variables map[string]string
+		want      string // in the message
+	}{
+		"unknown setting":       {file: "project: a\nendpoint: x\n", want: `config.yaml:2: unknown setting "endpoint"`},
+		"list":                  {file: "project: [a, b]\n", want: "config.yaml:1: project wants one value"},
+		"no mapping":            {file: "- a\n", want: "config.yaml:1: the file does not begin with a key"},
+		"broken":                {file: "project: \"a\n", want: "config.yaml:1:"},
+		"two documents":         {file: "project: a\n---\nuser: b\n", want: "2 YAML documents"},
+		"duration":              {variables: map[string]string{"STELE_DATABASE_IDLE": "soon"}, want: `STELE_DATABASE_IDLE: "soon" is not accepted (from environment); give a duration such as 10m`},
+		"short idle":            {file: "database_idle: 1ms\n", want: "STELE_DATABASE_IDLE: 1ms is too short"},
+		"level":                 {file: "log_level: loud\n", want: "config.yaml); give debug, info, warn or error"},
+		"relative folder":       {variables: map[string]string{"STELE_DATA_DIR": "data"}, want: "not an absolute path"},
+		"named file is missing": {variables: map[string]string{"STELE_CONFIG": "/nowhere/stele.yaml"}, want: "/nowhere/stele.yaml: the configuration file cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := config.Load(environment(t, tc.file, tc.variables))
+			if !problem.Is(err, problem.Invalid) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+			if p, ok := problem.As(err); ok && len(p.Fixes) == 0 {
+				t.Errorf("no fix in %v", err)
+			}
+		})
+	}
+}
+
+func TestUnknownVariables(t *testing.T) {
+	t.Parallel()
+	e := environment(t, "", map[string]string{"STELE_PROJEKT": "x", "STELE_PROJECT": "y", "STELE_CONFIG": "", "PATH": "z"})
+	if diff := cmp.Diff([]string{"STELE_PROJEKT"}, e.Unknown()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRepository(t *testing.T) {
+	t.Parallel()
+	got, err := config.ParseRepository("stele.yaml", []byte(`
+project: 0190aaaa-0000-7000-8000-000000000001
+model: docs/workspace.dsl
+bindings:
+  shop.api: api/**
+  shop.web: [web/**, "assets/*.css"]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Repository{Project: uuid.MustParse("0190aaaa-0000-7000-8000-000000000001"), Model: "docs/workspace.dsl",
+		Bindings: map[string][]string{"shop.api": {"api/**"}, "shop.web": {"web/**", "assets/*.css"}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, found, err := config.ReadRepository(t.TempDir()); found || err != nil {
+		t.Errorf("an absent file: %v, %v", found, err)
+	}
+}
+
+func TestRepositoryRefuses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"project: shop\n":                   `stele.yaml: project: "shop" is not a project id`,
+		"model: a.dsl\nserver: http://x\n":  "stele.yaml:2:",
+		"model: a.dsl\nmaster_key: x\n":     "user configuration file",
+		"model: ../../etc/passwd\n":         "leads out of the repository",
+		"model: /etc/passwd\n":              "leads out of the repository",
+		"bindings:\n  a: \"[\"\n":           `bindings: a: "[" is not a glob`,
+		"bindings:\n  a:\n    b: c\n":       "stele.yaml:",
+		"bindings: nothing\n":               "stele.yaml:1",
+		"project: [\n":                      "stele.yaml:",
+		"model: a\nmodel: b\n":              "stele.yaml:2",
+		strings.Repeat("[", 4000) + "\n":    "stele.yaml",
+		"a: &a [*a]\n":                      "stele.yaml",
+		"\xff\xfe\x00":                      "stele.yaml",
+		"project: 0190aaaa-0000-7000-8000 ": "is not a project id",
+	} {
+		_, err := config.ParseRepository("stele.yaml", []byte(text))
+		if !problem.Is(err, problem.Invalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+func FuzzParseRepository(f *testing.F) {
+	f.Add([]byte("project: 0190aaaa-0000-7000-8000-000000000001\nmodel: a.dsl\nbindings: {a: [b/**]}\n"))
+	f.Add([]byte("bindings:\n  a: \"[\"\n"))
+	f.Add([]byte("? a\n: - b\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := config.ParseRepository("stele.yaml", text)
+		if err != nil {
+			if _, ok := problem.As(err); !ok {
+				t.Errorf("not a problem: %v", err)
+			}
+			return
+		}
+		if r.Model != "" && !filepath.IsLocal(r.Model) {
+			t.Errorf("accepted model %q", r.Model)
+		}
+	})
+}
