@@ -35,3 +35,6 @@ func (None) Model() string { return "" }
 func (None) Embed(_ context.Context, texts []string) ([]Vector, error) {
 	return make([]Vector, len(texts)), nil
 }
+
+// Thresholds of None: nothing has a cosine to compare.
+func (None) Thresholds() Thresholds { return Thresholds{Dedupe: 1, Similar: 1} }

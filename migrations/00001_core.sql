@@ -84,7 +84,9 @@ CREATE TABLE elements (
     element_id  uuid NOT NULL,
     parent_id   uuid,
     key         text NOT NULL,
+    folded_key  text NOT NULL, -- as looked up: without case
     name        text NOT NULL,
+    folded_name text NOT NULL,
     level       text NOT NULL CHECK (level IN ('person', 'system', 'container', 'component', 'code')),
     description text NOT NULL DEFAULT '',
     technology  text NOT NULL DEFAULT '',
@@ -102,9 +104,10 @@ CREATE TABLE elements (
     PRIMARY KEY (org_id, element_id),
     FOREIGN KEY (org_id, project_id) REFERENCES projects (org_id, project_id)
 );
-CREATE UNIQUE INDEX elements_key ON elements (org_id, project_id, key) WHERE removed_at IS NULL;
+CREATE UNIQUE INDEX elements_key ON elements (org_id, project_id, folded_key) WHERE removed_at IS NULL;
+CREATE INDEX elements_name ON elements (org_id, project_id, folded_name) WHERE removed_at IS NULL;
 
--- Keys an element had before; they still find it.
+-- Keys an element had before, folded; they still find it.
 CREATE TABLE element_aliases (
     org_id     uuid NOT NULL,
     project_id uuid NOT NULL,
@@ -247,6 +250,7 @@ CREATE INDEX attachments_element ON attachments (org_id, element_id, memory_id) 
 CREATE TABLE memory_paths (
     org_id     uuid NOT NULL,
     memory_id  uuid NOT NULL,
+    ordinal    integer NOT NULL,
     pattern    text NOT NULL,
     prefix     text NOT NULL,
     project_id uuid, -- the project whose repository it is about
@@ -263,6 +267,16 @@ CREATE TABLE postings (
     term     bigint NOT NULL,
     seq      integer NOT NULL,
     PRIMARY KEY (org_id, space_id, term, seq)
+);
+
+-- The terms a memory has in postings, so that it leaves the index exactly as it entered, whatever the tokeniser does then.
+CREATE TABLE memory_terms (
+    org_id   uuid NOT NULL,
+    space_id integer NOT NULL,
+    seq      integer NOT NULL,
+    terms    bigint[] NOT NULL, -- counted in term_frequencies
+    tags     bigint[] NOT NULL, -- postings only, for the tag filter
+    PRIMARY KEY (org_id, space_id, seq)
 );
 
 -- df of the idf formula: number of postings of a term, kept by the write that changes them.
@@ -380,8 +394,8 @@ DECLARE t text;
 BEGIN
     FOREACH t IN ARRAY ARRAY['organizations', 'projects', 'project_identities', 'spaces', 'elements', 'element_aliases',
         'relationships', 'bindings', 'decisions', 'model_imports', 'memories', 'memory_versions', 'attachments',
-        'memory_paths', 'postings', 'term_frequencies', 'vectors', 'links', 'doubts', 'stamps', 'impressions',
-        'citations', 'audit']
+        'memory_paths', 'postings', 'memory_terms', 'term_frequencies', 'vectors', 'links', 'doubts', 'stamps',
+        'impressions', 'citations', 'audit']
     LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', t);
