@@ -21,12 +21,12 @@ type Element struct {
 	Level       Level             `json:"level"`
 	Description string            `json:"description,omitempty"`
 	Technology  string            `json:"technology,omitempty"`
-	Tags        []string          `json:"tags,omitempty"` // as written, without the format's implicit tags
+	Tags        []string          `json:"tags,omitempty"`   // as written, without the format's implicit tags
 	Parent      string            `json:"parent,omitempty"` // key of the parent element, "" at the top
 	Group       string            `json:"group,omitempty"`  // group path, separator "/"
 	URL         string            `json:"url,omitempty"`
 	Properties  map[string]string `json:"properties,omitempty"`
-	External    bool              `json:"external,omitempty"` // outside the project: location External or tagged so; see InScope
+	External    bool              `json:"external,omitempty"` // outside the project: location External, tagged so, or inside an element that is out of scope
 	Source      Position          `json:"source"`             // where it is declared
 }
 
@@ -72,4 +72,10 @@ type Model struct {
 type Warning struct {
 	Position
 	Message string `json:"message"`
+	// NotIncluded says that a part of the model was left unread (a URL, a file outside the root folder, a script), so
+	// that an answer "all is documented" would rest on a model that is known to be incomplete.
+	NotIncluded bool `json:"not_included,omitempty"`
 }
+
+// String gives the warning as one line with its place first.
+func (w Warning) String() string { return w.Position.String() + w.Message }
