@@ -15,24 +15,25 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         server = softwareSystem "PostgreSQL server" "A PostgreSQL 15 or later with pgvector, run by someone else." "External"
 
         stele = softwareSystem "Stele" "Remembers typed facts about the elements of a C4 model, and finds them again." {
+            // What looks after the repository as a whole is of no container.
             properties {
-                path "go.mod"
+                path "/internal/repocheck"
             }
 
             program = container "stele" "One static binary: command line, MCP server, migrations, and the keeper of the embedded database." "Go" {
                 properties {
-                    path "cmd"
+                    path "/cmd"
                 }
 
                 group "Doors" {
                     cli = component "Command line" "Commands, their flags and output; wires everything else together." "Go, cobra" {
                         properties {
-                            path "cmd/stele"
+                            path "/cmd/stele"
                         }
                     }
                     mcp = component "MCP server" "Tools for agents over stdio; translates, never decides." "Go, mcp-go" {
                         properties {
-                            path "api/mcp"
+                            path "/api/mcp"
                         }
                     }
                 }
@@ -40,32 +41,32 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                 group "Domain" {
                     memory = component "Memory" "Kinds, remember, recall and ranking, links, lifecycle, knowledge map; declares the Store it needs." "Go" {
                         properties {
-                            path "memory"
+                            path "/memory"
                         }
                     }
                     terms = component "Terms" "Turns text into search terms: words, identifiers whole and split, stems, bigrams." "Go, UAX 29, Snowball" {
                         properties {
-                            path "memory/terms"
+                            path "/memory/terms"
                         }
                     }
                     facts = component "Facts" "Decides whether two texts state the same facts, before anything merges." "Go" {
                         properties {
-                            path "memory/facts"
+                            path "/memory/facts"
                         }
                     }
                     c4 = component "C4 model" "Elements, relationships, decisions and bindings; identity on re-import." "Go" {
                         properties {
-                            path "c4model"
+                            path "/c4model"
                         }
                     }
                     structurizr = component "Structurizr reader" "Reads Structurizr DSL and workspace JSON, confined to one folder." "Go" {
                         properties {
-                            path "c4model/structurizr"
+                            path "/c4model/structurizr"
                         }
                     }
                     embedding = component "Embedding" "The seam to sentence encoders; everything works without one." "Go" {
                         properties {
-                            path "embedding"
+                            path "/embedding"
                         }
                     }
                 }
@@ -73,22 +74,22 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                 group "Storage" {
                     store = component "Memory store" "The Store on PostgreSQL: SQL, transactions, and sealing below the domain." "Go, pgx" {
                         properties {
-                            path "memory/postgres"
+                            path "/memory/postgres"
                         }
                     }
                     postgres = component "Database access" "Connections as stele_app, the transaction of one organization, migrations under a lock." "Go, pgx, goose" {
                         properties {
-                            path "internal/postgres"
+                            path "/internal/postgres"
                         }
                     }
                     cluster = component "Embedded cluster" "Runs the installed PostgreSQL as a private cluster; starts, shares, stops, backs up." "Go" {
                         properties {
-                            path "internal/postgres/embedded"
+                            path "/internal/postgres/embedded"
                         }
                     }
                     secret = component "Secrets" "Master key, keys of each organization, sealing, keyed hashes." "Go, Tink" {
                         properties {
-                            path "internal/secret"
+                            path "/internal/secret"
                         }
                     }
                 }
@@ -96,27 +97,27 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                 group "Machine" {
                     setup = component "Set-up" "Installs PostgreSQL and pgvector where they are missing, showing the commands first." "Go" {
                         properties {
-                            path "internal/setup"
+                            path "/internal/setup"
                         }
                     }
                     installation = component "Installation" "Finds the PostgreSQL programs on this machine." "Go" {
                         properties {
-                            path "internal/postgres/installation"
+                            path "/internal/postgres/installation"
                         }
                     }
                     config = component "Configuration" "Flags over environment over file over defaults; stele.yaml of a repository." "Go" {
                         properties {
-                            path "internal/config"
+                            path "/internal/config"
                         }
                     }
                     checkout = component "Checkout" "What git says about the working tree: identity, commit, branch, tree." "Go, git" {
                         properties {
-                            path "internal/config/checkout"
+                            path "/internal/config/checkout"
                         }
                     }
                     problem = component "Problem" "The one error for people: what was wrong, where, and how to fix it." "Go" {
                         properties {
-                            path "internal/problem"
+                            path "/internal/problem"
                         }
                     }
                 }
@@ -124,7 +125,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
 
             database = container "Database" "Tables, policies and indexes of every tenant; no word of any memory in the clear." "PostgreSQL, pgvector" {
                 properties {
-                    path "migrations"
+                    path "/migrations"
                 }
             }
         }
