@@ -139,7 +139,50 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.postgres -> server "Serves from, in STELE_DATABASE_URL mode" "PostgreSQL protocol"
         stele.program.cluster -> stele.database "Starts and stops, by default" "unix socket"
 
-        // What imports what.
+        // What imports what. A relationship without a technology is an import.
+        stele.program.cli -> stele.program.mcp "Serves agents over standard input and output"
+        stele.program.cli -> stele.program.memory "Asks the domain"
+        stele.program.cli -> stele.program.store "Gives the domain its Store"
+        stele.program.cli -> stele.program.postgres "Opens, migrates and backs up the database"
+        stele.program.cli -> stele.program.cluster "Starts and stops the embedded database"
+        stele.program.cli -> stele.program.setup "Installs what is missing"
+        stele.program.cli -> stele.program.config "Reads what is set"
+        stele.program.cli -> stele.program.checkout "Finds the project and the commit"
+        stele.program.cli -> stele.program.c4 "Imports and compares models"
+        stele.program.cli -> stele.program.structurizr "Reads models"
+        stele.program.cli -> stele.program.secret "Loads the master key"
+        stele.program.cli -> stele.program.problem "Turns problems into one line and an exit code"
+
+        stele.program.mcp -> stele.program.memory "Translates tools into calls of the domain"
+        stele.program.mcp -> stele.program.problem "Turns problems into results an agent can act on"
+
+        stele.program.memory -> stele.program.terms "Finds the words of texts and queries"
+        stele.program.memory -> stele.program.facts "Guards merges"
+        stele.program.memory -> stele.program.c4 "Attaches to elements, matches paths"
+        stele.program.memory -> stele.program.embedding "Asks for vectors"
+        stele.program.memory -> stele.program.problem "Says what was wrong"
+        stele.program.structurizr -> stele.program.c4 "Makes models"
+        stele.program.structurizr -> stele.program.problem "Says what was expected where"
+        stele.program.c4 -> stele.program.problem "Says what was wrong"
+
+        stele.program.store -> stele.program.memory "Implements its Store"
+        stele.program.store -> stele.program.c4 "Keeps models"
+        stele.program.store -> stele.program.postgres "Runs in the transaction of one organization"
+        stele.program.store -> stele.program.secret "Seals texts, hashes terms"
+        stele.program.store -> stele.program.problem "Says what was wrong"
+        stele.program.postgres -> stele.database "Migrates it"
+        stele.program.postgres -> stele.program.installation "Knows which releases will do"
+        stele.program.postgres -> stele.program.problem "Says what was wrong"
+        stele.program.cluster -> stele.program.postgres "Makes roles and database, watches who is connected"
+        stele.program.cluster -> stele.program.installation "Runs its programs"
+        stele.program.cluster -> stele.program.problem "Says what was wrong"
+        stele.program.secret -> stele.program.problem "Says which key is missing"
+
+        stele.program.setup -> stele.program.installation "Looks for PostgreSQL and pgvector"
+        stele.program.setup -> stele.program.problem "Says what to do by hand"
+        stele.program.installation -> stele.program.problem "Names the fix"
+        stele.program.config -> stele.program.problem "Names the variable, or file and line"
+        stele.program.checkout -> stele.program.problem "Says what git refused"
     }
 
     views {
