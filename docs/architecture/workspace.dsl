@@ -59,6 +59,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/c4model"
                         }
                     }
+                    formats = component "Model formats" "Finds the model of a folder and hands it to the reader of its format." "Go" {
+                        properties {
+                            path "/c4model/formats"
+                        }
+                    }
                     structurizr = component "Structurizr reader" "Reads Structurizr DSL and workspace JSON, confined to one folder." "Go" {
                         properties {
                             path "/c4model/structurizr"
@@ -149,7 +154,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.cli -> stele.program.config "Reads what is set"
         stele.program.cli -> stele.program.checkout "Finds the project and the commit"
         stele.program.cli -> stele.program.c4 "Imports and compares models"
-        stele.program.cli -> stele.program.structurizr "Reads models"
+        stele.program.cli -> stele.program.formats "Reads models"
         stele.program.cli -> stele.program.secret "Loads the master key"
         stele.program.cli -> stele.program.problem "Turns problems into one line and an exit code"
 
@@ -161,6 +166,9 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.memory -> stele.program.c4 "Attaches to elements, matches paths"
         stele.program.memory -> stele.program.embedding "Asks for vectors"
         stele.program.memory -> stele.program.problem "Says what was wrong"
+        stele.program.formats -> stele.program.c4 "Hands models on"
+        stele.program.formats -> stele.program.structurizr "Reads Structurizr models"
+        stele.program.formats -> stele.program.problem "Says which formats there are"
         stele.program.structurizr -> stele.program.c4 "Makes models"
         stele.program.structurizr -> stele.program.problem "Says what was expected where"
         stele.program.c4 -> stele.program.problem "Says what was wrong"
