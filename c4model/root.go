@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -69,8 +70,28 @@ func (r *Root) Stat(name string) (fs.FileInfo, error) {
 }
 
 // Read gives the content of a regular file of at most limit bytes; a larger one is a *SizeError, read no further than
-// the limit. Devices and pipes are refused before they are opened, because opening one may block for ever.
+// the limit.
 func (r *Root) Read(ctx context.Context, name string, limit int64) ([]byte, error) {
+	f, err := r.regular(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err == nil && info.Size() > limit {
+		return nil, &SizeError{Name: name, Limit: limit}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, &SizeError{Name: name, Limit: limit}
+	}
+	return data, nil
+}
+
+// regular opens a file. Devices and pipes are refused before they are opened, because opening one may block for ever.
+func (r *Root) regular(ctx context.Context, name string) (fs.File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -81,22 +102,8 @@ func (r *Root) Read(ctx context.Context, name string, limit int64) ([]byte, erro
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("not a regular file")}
 	}
-	if info.Size() > limit {
-		return nil, &SizeError{Name: name, Limit: limit}
-	}
 	f, err := r.fsys.Open(name)
-	if err != nil {
-		return nil, outside(err)
-	}
-	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
-		return nil, &SizeError{Name: name, Limit: limit}
-	}
-	return data, nil
+	return f, outside(err)
 }
 
 // List gives the regular files under a folder, recursively, each folder in order of names, without hidden ones; skipped
@@ -135,6 +142,47 @@ func (r *Root) List(ctx context.Context, dir string, limit int) (files, skipped 
 		return nil, nil, outside(err)
 	}
 	return files, skipped, nil
+}
+
+// Beginning gives at most the first limit bytes of a regular file.
+func (r *Root) Beginning(ctx context.Context, name string, limit int64) ([]byte, error) {
+	f, err := r.regular(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// Search gives the regular files under a folder to a depth (1 is the folder itself), without hidden ones, links and
+// folders of the given names. It stops with a problem at more than limit entries.
+func (r *Root) Search(ctx context.Context, dir string, depth, limit int, without []string) ([]string, error) {
+	var files []string
+	entries := 0
+	err := fs.WalkDir(r.fsys, dir, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && name == dir:
+			return err
+		case err != nil: // a folder that this user may not read holds no model for this user
+			return nil
+		case name == dir:
+			return nil
+		}
+		if entries++; entries > limit {
+			return problem.Invalidf("path", "the folder %s holds more than %d files", dir, limit).Fix("name the model file itself")
+		}
+		below := strings.Count(strings.TrimPrefix(name, dir+"/"), "/")
+		switch {
+		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") || slices.Contains(without, d.Name()) || below+1 >= depth):
+			return fs.SkipDir
+		case d.Type().IsRegular() && !strings.HasPrefix(d.Name(), "."):
+			files = append(files, name)
+		}
+		return nil
+	})
+	return files, outside(err)
 }
 
 // outside recognises the refusal of os.Root, which has no exported error value.
