@@ -1,0 +1,200 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
+	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/migrations"
+)
+
+// migrationLock is the key of the advisory lock under which migrations run: the bytes of "stele" as a number. A session
+// of Stele takes no other advisory lock with a one-part key.
+const migrationLock int64 = 0x7374656c65
+
+// WantedVersion is the number of the newest migration this binary carries.
+func WantedVersion() int64 { return newest(migrations.FS) }
+
+func newest(fsys fs.FS) int64 {
+	names, err := fs.Glob(fsys, "*.sql")
+	if err != nil {
+		return 0 // the pattern is a constant
+	}
+	var highest int64
+	for _, name := range names {
+		number, _, _ := strings.Cut(path.Base(name), "_")
+		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
+			highest = max(highest, n)
+		}
+	}
+	return highest
+}
+
+// Version is how far a database is migrated.
+type Version struct {
+	Current int64 `json:"current"` // 0: no migration was applied
+	Wanted  int64 `json:"wanted"`
+}
+
+// Version tells how far the database is migrated.
+func (db *DB) Version(ctx context.Context) (Version, error) { return version(ctx, db.pool) }
+
+type queryer interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// ReadVersion is DB.Version on a connection of any role.
+func ReadVersion(ctx context.Context, conn *pgx.Conn) (Version, error) { return version(ctx, conn) }
+
+func version(ctx context.Context, q queryer) (Version, error) {
+	v := Version{Wanted: WantedVersion()}
+	err := q.QueryRow(ctx, "SELECT coalesce(max(version_id), 0) FROM public.goose_db_version WHERE is_applied").Scan(&v.Current)
+	// No such table, no such schema, or not granted yet: the first migration has not finished.
+	if state := SQLState(err); state == "42P01" || state == "3F000" || state == "42501" {
+		return v, nil
+	}
+	return v, err
+}
+
+// checkVersion makes sure that the schema fits this binary.
+func (db *DB) checkVersion(ctx context.Context, cfg Config) error {
+	v, err := db.Version(ctx)
+	if err != nil {
+		return unreachable(err)
+	}
+	switch {
+	case v.Current == v.Wanted:
+		return nil
+	case v.Current > v.Wanted:
+		return newerDatabase(v)
+	case cfg.OwnerURL == "":
+		return problem.New(problem.Unavailable, "STELE_DATABASE_OWNER_URL",
+			fmt.Sprintf("the database is at migration %d and this stele needs %d", v.Current, v.Wanted),
+			"set STELE_DATABASE_OWNER_URL to the address of "+OwnerRole+" and run: stele db migrate")
+	}
+	if cfg.BeforeMigrate != nil && v.Current > 0 {
+		if err := cfg.BeforeMigrate(ctx, v.Current, v.Wanted); err != nil {
+			return err
+		}
+	}
+	_, err = Migrate(ctx, cfg.OwnerURL)
+	return err
+}
+
+func newerDatabase(v Version) error {
+	return problem.New(problem.Unavailable, "",
+		fmt.Sprintf("the database is at migration %d, newer than this stele, which knows %d", v.Current, v.Wanted),
+		"install the newer stele that migrated it", "or restore a backup from before: stele db restore FILE")
+}
+
+// Migrate applies the missing migrations as the owner, each in its own transaction. Several processes may call it at
+// once: one applies them while the others wait. It returns the version before and the wanted one.
+func Migrate(ctx context.Context, ownerURL string) (Version, error) {
+	return migrate(ctx, ownerURL, migrations.FS)
+}
+
+func migrate(ctx context.Context, ownerURL string, fsys fs.FS) (Version, error) {
+	config, err := pgx.ParseConfig(ownerURL)
+	if err != nil {
+		return Version{}, problem.New(problem.Invalid, "STELE_DATABASE_OWNER_URL", "the address of the database cannot be read",
+			"write it as postgres://"+OwnerRole+":PASSWORD@HOST:5432/stele")
+	}
+	config.RuntimeParams["application_name"] = "stele migrate"
+	db := stdlib.OpenDB(*config)
+	defer db.Close()
+	if err := refuseForeignOwner(ctx, db); err != nil {
+		return Version{}, err
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, fsys,
+		goose.WithSessionLocker(sessionLock{}), goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return Version{}, fmt.Errorf("reading the migrations: %w", err)
+	}
+	current, wanted, err := provider.GetVersions(ctx)
+	if err != nil {
+		return Version{}, fmt.Errorf("asking for the migrated version: %w", err)
+	}
+	v := Version{Current: current, Wanted: wanted}
+	if current > wanted {
+		return v, newerDatabase(v)
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		if partial, ok := errors.AsType[*goose.PartialError](err); ok {
+			return v, problem.New(problem.Unavailable, "",
+				fmt.Sprintf("migration %s failed and was rolled back: %v", path.Base(partial.Failed.Source.Path), reason(partial.Err)),
+				"the database is as it was before that migration: fix the cause and run stele db migrate").Because(err)
+		}
+		return v, fmt.Errorf("migrating: %w", err)
+	}
+	// The service reads this one table to learn whether the schema fits it.
+	return v, grantVersion(ctx, db)
+}
+
+func grantVersion(ctx context.Context, db *sql.DB) error {
+	var granted bool
+	err := db.QueryRowContext(ctx, "SELECT has_table_privilege($1, 'public.goose_db_version', 'SELECT')", AppRole).Scan(&granted)
+	if err == nil && !granted {
+		_, err = db.ExecContext(ctx, "GRANT SELECT ON public.goose_db_version TO "+AppRole)
+		if SQLState(err) == "XX000" { // "tuple concurrently updated": another process granted it at the same moment
+			err = nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("granting the version table: %w", err)
+	}
+	return nil
+}
+
+// refuseForeignOwner keeps tables from being created by any other role: they would belong to it, and if that role is
+// a superuser, policies and grants would look right and mean nothing.
+func refuseForeignOwner(ctx context.Context, db *sql.DB) error {
+	var current string
+	if err := db.QueryRowContext(ctx, "SELECT current_user").Scan(&current); err != nil {
+		return unreachable(err)
+	}
+	if current != OwnerRole {
+		return problem.New(problem.Forbidden, "STELE_DATABASE_OWNER_URL", fmt.Sprintf("connected as role %q", current),
+			"connect as "+OwnerRole+", the role that owns the tables")
+	}
+	return nil
+}
+
+// sessionLock is goose's lock: a PostgreSQL advisory lock held by the session that migrates, so a process that dies
+// releases it. It is tried for rather than waited for in the server: a waiting statement holds a snapshot, and a
+// migration that builds an index concurrently would wait for that snapshot for ever.
+type sessionLock struct{}
+
+func (sessionLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	ticker := time.NewTicker(25 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		var got bool
+		if err := conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock($1)", migrationLock).Scan(&got); err != nil {
+			return fmt.Errorf("taking the migration lock: %w", err)
+		}
+		if got {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for another process to finish migrating: %w", ctx.Err())
+		}
+	}
+}
+
+func (sessionLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", migrationLock)
+	return err
+}

@@ -1,0 +1,337 @@
+// Package pgtest gives every test a database of its own: real PostgreSQL with pgvector, migrated, reached as stele_app.
+//
+// One embedded cluster serves all test binaries of a user on a machine; it is started by the first that needs it, in a
+// folder under os.TempDir, and stops by itself some seconds after the last. It gives up durability for speed. A test's
+// database is a copy of a migrated template and is dropped when the test ends; what a killed test left behind is
+// swept by the next.
+//
+// A machine without PostgreSQL or pgvector fails the test with the message that names the fix; nothing is skipped.
+package pgtest
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/internal/postgres/embedded"
+	"github.com/stele-dev/stele/migrations"
+)
+
+const (
+	// superviseArgument makes a test binary the supervisor of its cluster; see init.
+	superviseArgument = "pgtest-supervise"
+	sharedIdle        = 20 * time.Second
+	setupTimeout      = 2 * time.Minute
+	// templateLock is the key of the advisory lock under which the template is made; the bytes of "tmpl".
+	templateLock int64 = 0x746d706c
+)
+
+// init turns the test binary into the cluster's supervisor when it was started as one. A test binary has no command for
+// it, and TestMain belongs to the tested package.
+func init() {
+	if len(os.Args) < 2 || os.Args[1] != superviseArgument {
+		return
+	}
+	if err := embedded.Supervise(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Supervisor gives the command that makes this test binary the supervisor of an embedded cluster.
+func Supervisor(t testing.TB) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatalf("finding the test binary: %v", err)
+	}
+	return []string{self, superviseArgument}
+}
+
+// Database is a test's own database.
+type Database struct {
+	*postgres.DB  // as stele_app; nil from NewEmpty
+	embedded.DSNs // addresses for tests that need another role or connections of their own
+	Name          string
+}
+
+// New gives a migrated database, opened as stele_app.
+func New(t testing.TB) *postgres.DB {
+	t.Helper()
+	return NewDatabase(t).DB
+}
+
+// NewDatabase is New with the addresses of the roles. Options change how it is opened.
+func NewDatabase(t testing.TB, options ...func(*postgres.Config)) Database {
+	t.Helper()
+	s := shared(t)
+	d := s.create(t, "TEMPLATE "+s.template)
+	cfg := postgres.Config{URL: d.App}
+	for _, option := range options {
+		option(&cfg)
+	}
+	db, err := postgres.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatalf("opening the test database: %v", err)
+	}
+	// Registered after the drop, so it runs before it.
+	t.Cleanup(db.Close)
+	d.DB = db
+	return d
+}
+
+// NewEmpty gives a database that is prepared and not migrated.
+func NewEmpty(t testing.TB) Database {
+	t.Helper()
+	d := shared(t).create(t, "TEMPLATE template0")
+	if err := postgres.Bootstrap(t.Context(), d.Admin, postgres.Roles{Database: d.Name}); err != nil {
+		t.Fatalf("preparing the test database: %v", err)
+	}
+	return d
+}
+
+// ConnectOwner connects to the test's database as stele_owner.
+func (d Database) ConnectOwner(t testing.TB) *pgx.Conn { return connect(t, d.Owner) }
+
+// ConnectAdmin connects to the test's database as the superuser, for what only that role sees.
+func (d Database) ConnectAdmin(t testing.TB) *pgx.Conn { return connect(t, d.Admin) }
+
+// ConnectApp connects to the test's database as stele_app, outside postgres.DB.
+func (d Database) ConnectApp(t testing.TB) *pgx.Conn { return connect(t, d.App) }
+
+func connect(t testing.TB, address string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatalf("connecting to the test database: %v", err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // dropping the database ends the session anyway
+	return conn
+}
+
+// NewCluster gives an embedded cluster of the test's own, not started. cfg.DataDir and cfg.Supervisor are filled in when
+// they are empty. The cluster is stopped and removed when the test ends.
+func NewCluster(t testing.TB, cfg embedded.Config) *embedded.Cluster {
+	t.Helper()
+	if cfg.DataDir == "" {
+		cfg.DataDir = filepath.Join(Dir(t), "stele")
+	}
+	if len(cfg.Supervisor) == 0 {
+		cfg.Supervisor = Supervisor(t)
+	}
+	c, err := embedded.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("closing the cluster: %v", err)
+		}
+		if err := c.Stop(context.Background()); err != nil {
+			t.Errorf("stopping the cluster: %v", err)
+		}
+	})
+	return c
+}
+
+// Dir is t.TempDir with a short path that every user may pass, as the server's account must.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "stele-t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("removing the test's folder: %v", err)
+		}
+	})
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// sharedCluster is the one cluster of all tests.
+type sharedCluster struct {
+	cluster  *embedded.Cluster
+	admin    string // address of the superuser, database postgres
+	template string // name of the migrated template
+}
+
+// start is done once for a test binary. The handle is never closed: the cluster is in use as long as the binary runs.
+var start = sync.OnceValues(startShared)
+
+func shared(t testing.TB) sharedCluster {
+	t.Helper()
+	s, err := start()
+	if err != nil {
+		t.Fatalf("no database to test with: %v", err)
+	}
+	return s
+}
+
+func startShared() (sharedCluster, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		return sharedCluster{}, err
+	}
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("stele-test-%d", os.Geteuid()))
+	cluster, err := embedded.New(embedded.Config{
+		DataDir: dir, BinDir: os.Getenv("STELE_POSTGRES_BIN"), Idle: sharedIdle, MaxConnections: 300, Unsafe: true,
+		Supervisor: []string{self, superviseArgument},
+	})
+	if err != nil {
+		return sharedCluster{}, err
+	}
+	dsns, err := cluster.Start(ctx)
+	if err != nil {
+		return sharedCluster{}, fmt.Errorf("%w (if the machine went down while tests ran, remove %s)", err, dir)
+	}
+	s := sharedCluster{cluster: cluster, admin: replaceDatabase(dsns.Admin, "postgres"), template: "template_" + schemaHash()}
+	conn, err := pgx.Connect(ctx, s.admin)
+	if err != nil {
+		return s, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if err := s.sweep(ctx, conn); err != nil {
+		return s, err
+	}
+	return s, s.ensureTemplate(ctx, conn, dsns)
+}
+
+// schemaHash names the schema: another set of migrations gets another template.
+func schemaHash() string {
+	sum := sha256.New()
+	names, err := fs.Glob(migrations.FS, "*")
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+	for _, name := range names {
+		content, err := migrations.FS.ReadFile(name)
+		if err != nil {
+			panic(err) // the file is inside this program
+		}
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:6])
+}
+
+// ensureTemplate makes the migrated template. It gets its name when it is complete.
+func (s sharedCluster) ensureTemplate(ctx context.Context, conn *pgx.Conn, dsns embedded.DSNs) error {
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", templateLock); err != nil {
+		return err
+	}
+	var exists bool
+	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", s.template).Scan(&exists); err != nil || exists {
+		return err
+	}
+	building := s.template + "_building"
+	if _, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+building+" WITH (FORCE)"); err != nil {
+		return err
+	}
+	if err := postgres.Bootstrap(ctx, s.admin, postgres.Roles{Database: building}); err != nil {
+		return err
+	}
+	if _, err := postgres.Migrate(ctx, replaceDatabase(dsns.Owner, building)); err != nil {
+		return err
+	}
+	_, err := conn.Exec(ctx, "ALTER DATABASE "+building+" RENAME TO "+s.template)
+	return err
+}
+
+var (
+	testDatabase = regexp.MustCompile(`^t_(\d+)_[0-9a-z]+$`)
+	oldTemplate  = regexp.MustCompile(`^template_[0-9a-f]{12}$`)
+)
+
+// sweep drops the databases of test binaries that are gone, and, when no other binary is at work, templates of other
+// schemas.
+func (s sharedCluster) sweep(ctx context.Context, conn *pgx.Conn) error {
+	rows, err := conn.Query(ctx, "SELECT datname FROM pg_database")
+	if err != nil {
+		return err
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	var drop, templates []string
+	busy := false
+	for _, name := range names {
+		if m := testDatabase.FindStringSubmatch(name); m != nil {
+			if pid, err := strconv.Atoi(m[1]); err == nil && processAlive(pid) {
+				busy = true
+				continue
+			}
+			drop = append(drop, name)
+		} else if oldTemplate.MatchString(name) && name != s.template {
+			templates = append(templates, name)
+		}
+	}
+	if !busy {
+		drop = append(drop, templates...)
+	}
+	for _, name := range drop {
+		// Another binary may sweep the same; one of the two does it.
+		_, _ = conn.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+	}
+	return nil
+}
+
+// create makes a database and drops it when the test ends.
+func (s sharedCluster) create(t testing.TB, from string) Database {
+	t.Helper()
+	name := fmt.Sprintf("t_%d_%s", os.Getpid(), strings.ToLower(rand.Text()[:16]))
+	s.exec(t, t.Context(), "CREATE DATABASE "+name+" OWNER "+postgres.OwnerRole+" "+from)
+	t.Cleanup(func() {
+		// The test's own context is done by now.
+		s.exec(t, context.Background(), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+	})
+	dsns, err := s.cluster.DSNs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Database{Name: name, DSNs: embedded.DSNs{
+		App: replaceDatabase(dsns.App, name), Owner: replaceDatabase(dsns.Owner, name), Admin: replaceDatabase(dsns.Admin, name),
+	}}
+}
+
+func (s sharedCluster) exec(t testing.TB, ctx context.Context, statement string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.admin)
+	if err != nil {
+		t.Errorf("connecting to the test cluster: %v", err)
+		return
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, statement); err != nil {
+		t.Errorf("%s: %v", statement, err)
+	}
+}
+
+// replaceDatabase puts another database's name into an address that package embedded made.
+func replaceDatabase(address, name string) string {
+	head, rest, _ := strings.Cut(address, "@/")
+	_, query, _ := strings.Cut(rest, "?")
+	return head + "@/" + name + "?" + query
+}

@@ -1,0 +1,153 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stele-dev/stele/internal/problem"
+)
+
+// TxOptions say how a transaction runs. The zero value: read and write, READ COMMITTED, the pool's statement timeout.
+type TxOptions struct {
+	ReadOnly         bool
+	Isolation        pgx.TxIsoLevel // empty: READ COMMITTED
+	StatementTimeout time.Duration  // of each statement; 0: Config.StatementTimeout
+}
+
+const (
+	maxAttempts     = 6                    // a transaction that lost five times in a row is reported
+	firstBackoff    = 5 * time.Millisecond // doubled each time, with jitter: 5, 10, 20, 40, 80 ms on average
+	rollbackTimeout = 5 * time.Second      // a rollback slower than this means the connection is lost
+)
+
+// InOrg runs fn in a transaction that sees and writes only what belongs to the organization. It is the only way to a
+// tenant's rows: row-level security shows none to a transaction that names no organization.
+//
+// The transaction commits when fn returns nil and is rolled back when fn returns an error or panics, also when ctx is
+// done by then. When it lost against a concurrent one (Retryable), fn is run again in a new transaction, at most
+// five times: fn must not leave anything behind outside the transaction.
+func (db *DB) InOrg(ctx context.Context, orgID uuid.UUID, opts TxOptions, fn func(pgx.Tx) error) error {
+	if orgID == uuid.Nil {
+		return errors.New("postgres: InOrg without an organization")
+	}
+	return db.run(ctx, db.begin(orgID, opts), fn)
+}
+
+// WithoutOrg is InOrg without an organization: every table of a tenant looks empty. It is for the lookup functions that
+// find the organization (by name, by token).
+func (db *DB) WithoutOrg(ctx context.Context, opts TxOptions, fn func(pgx.Tx) error) error {
+	return db.run(ctx, db.begin(uuid.Nil, opts), fn)
+}
+
+// begin gives the statements that start a transaction. They travel as one simple-protocol message, so that naming the
+// organization costs no round trip. Only a UUID's canonical text, constants and a number get into it.
+func (db *DB) begin(orgID uuid.UUID, opts TxOptions) string {
+	var b strings.Builder
+	b.WriteString("BEGIN")
+	if opts.Isolation != "" {
+		b.WriteString(" ISOLATION LEVEL ")
+		b.WriteString(string(opts.Isolation))
+	}
+	if opts.ReadOnly {
+		b.WriteString(" READ ONLY")
+	}
+	timeout := opts.StatementTimeout
+	if timeout <= 0 {
+		timeout = db.timeout
+	}
+	b.WriteString("; SET LOCAL statement_timeout = ")
+	b.WriteString(strconv.FormatInt(max(timeout.Milliseconds(), 1), 10))
+	if orgID != uuid.Nil {
+		b.WriteString("; SET LOCAL app.org_id = '")
+		b.WriteString(orgID.String())
+		b.WriteString("'")
+	}
+	return b.String()
+}
+
+func (db *DB) run(ctx context.Context, begin string, fn func(pgx.Tx) error) error {
+	backoff := firstBackoff
+	for attempt := 1; ; attempt++ {
+		err := db.once(ctx, begin, fn)
+		if err == nil || !Retryable(err) {
+			return explain(ctx, err)
+		}
+		if attempt == maxAttempts {
+			return problem.New(problem.Conflict, "", fmt.Sprintf("others kept changing the same rows, %d attempts lost", attempt),
+				"try again").Because(err)
+		}
+		// Full jitter: those that met once would otherwise meet again.
+		timer := time.NewTimer(time.Duration(rand.Int64N(int64(2 * backoff))))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+		backoff *= 2
+	}
+}
+
+// once runs one attempt.
+func (db *DB) once(ctx context.Context, begin string, fn func(pgx.Tx) error) (err error) {
+	conn, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return unreachable(err)
+	}
+	defer conn.Release()
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
+	if err != nil {
+		return err
+	}
+	committed := false
+	defer func() {
+		if committed {
+			return
+		}
+		// The caller's context may be what ended the work; the transaction has to end all the same.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+		defer cancel()
+		if rerr := tx.Rollback(ctx); rerr != nil && !errors.Is(rerr, pgx.ErrTxClosed) && err == nil {
+			err = rerr
+		}
+	}()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	committed = true
+	return nil
+}
+
+// explain gives the context's error for work that the caller gave up, and a problem for a statement that took too long.
+// Everything else is the caller's to judge.
+func explain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := problem.As(err); ok {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w (%w)", ctx.Err(), err)
+	}
+	switch SQLState(err) {
+	case "57014":
+		return problem.New(problem.Unavailable, "", "the database took too long to answer", "ask for less, or try again").Because(err)
+	case "57P01", "57P02", "57P03":
+		return problem.New(problem.Unavailable, "", "the database server is stopping or starting", "try again in a moment").Because(err)
+	case "53100":
+		return problem.New(problem.Unavailable, "", "the database server's disk is full", "make room, then try again").Because(err)
+	}
+	return err
+}
