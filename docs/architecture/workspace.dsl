@@ -54,6 +54,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/memory/facts"
                         }
                     }
+                    redact = component "Redaction" "Takes keys, tokens and passwords out of texts before they are stored." "Go" {
+                        properties {
+                            path "/internal/redact"
+                        }
+                    }
                     c4 = component "C4 model" "Elements, relationships, decisions and bindings; identity on re-import." "Go" {
                         properties {
                             path "/c4model"
@@ -164,6 +169,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.memory -> stele.program.terms "Finds the words of texts and queries"
         stele.program.memory -> stele.program.facts "Guards merges"
         stele.program.memory -> stele.program.c4 "Attaches to elements, matches paths"
+        stele.program.memory -> stele.program.redact "Cleans what comes in"
         stele.program.memory -> stele.program.embedding "Asks for vectors"
         stele.program.memory -> stele.program.problem "Says what was wrong"
         stele.program.formats -> stele.program.c4 "Hands models on"
