@@ -97,6 +97,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/internal/postgres/embedded"
                         }
                     }
+                    testdb = component "Test databases" "Gives every test a database of its own, on a real server." "Go" {
+                        properties {
+                            path "/internal/postgres/pgtest"
+                        }
+                    }
                     secret = component "Secrets" "Master key, keys of each organization, sealing, keyed hashes." "Go, Tink" {
                         properties {
                             path "/internal/secret"
@@ -190,6 +195,9 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.cluster -> stele.program.postgres "Makes roles and database, watches who is connected"
         stele.program.cluster -> stele.program.installation "Runs its programs"
         stele.program.cluster -> stele.program.problem "Says what was wrong"
+        stele.program.testdb -> stele.program.postgres "Prepares the server, migrates a template"
+        stele.program.testdb -> stele.program.cluster "Runs a server for tests"
+        stele.program.testdb -> stele.database "Names a template by the migrations it holds"
         stele.program.secret -> stele.program.problem "Says which key is missing"
 
         stele.program.setup -> stele.program.installation "Looks for PostgreSQL and pgvector"
