@@ -1,0 +1,262 @@
+package facts
+
+import "strings"
+
+// Kinds of negation, comparison and obligation.
+const (
+	negation  = "not"
+	noLonger  = "no longer"
+	unless    = "unless"
+	anymore   = "anymore" // makes a negation before it "no longer"
+	mai       = "mai"     // denies by itself, and only stresses a "non" before it
+	insteadOf = "instead of"
+
+	atMost  = "at most"
+	atLeast = "at least"
+	more    = "more than"
+	less    = "less than"
+	before  = "before"
+	after   = "after"
+	until   = "until"
+	during  = "during"
+	only    = "only"
+	exactly = "exactly"
+	always  = "always"
+	rarely  = "sometimes"
+	about   = "about"
+	every   = "all"
+	some    = "some"
+	maybe   = "if"
+
+	must   = "must"
+	should = "should"
+	may    = "may"
+)
+
+type kind int
+
+const (
+	ofNegation kind = iota
+	ofComparison
+	ofObligation
+)
+
+// phrase is a way to say a negation, comparison or obligation.
+type phrase struct {
+	words   []string
+	kind    kind
+	meaning string
+	number  bool // only before a number
+}
+
+// phrases by their first word, longest first.
+var phrases = buildPhrases(
+	group{ofNegation, negation, false, "not|never|without|neither|nor|none|nobody|nothing|no|fails to|fail to|failed to|must not|non|senza|nessun|nessuno|nessuna"},
+	group{ofNegation, noLonger, false, "no longer|not any longer|not anymore|not any more|non più"},
+	group{ofNegation, anymore, false, "anymore|any more|any longer"},
+	group{ofNegation, mai, false, "mai"},
+	group{ofNegation, unless, false, "unless|except|except when|except for"},
+	group{ofNegation, insteadOf, false, "instead of|rather than"},
+	group{ofComparison, atMost, false, "at most|no more than|not more than|no longer than|not exceed|not exceeding|maximum of|a maximum of|maximum|max|al massimo"},
+	group{ofComparison, atMost, true, "up to|limited to|within"},
+	group{ofComparison, atLeast, false, "at least|no fewer than|no less than|not less than|minimum of|a minimum of|minimum|min|almeno"},
+	group{ofComparison, more, false, "more than|greater than|longer than|larger than|bigger than|higher than|exceeds|exceeding|exceed|più di"},
+	group{ofComparison, more, true, "over|above"},
+	group{ofComparison, less, false, "less than|fewer than|shorter than|smaller than|lower than|meno di"},
+	group{ofComparison, less, true, "under|below"},
+	group{ofComparison, before, false, "before|prior to|prima di|ahead of"},
+	group{ofComparison, after, false, "after|dopo"},
+	group{ofComparison, until, false, "until|till"},
+	group{ofComparison, during, false, "while|during"},
+	group{ofComparison, only, false, "only|solely|exclusively|solo|soltanto"},
+	group{ofComparison, exactly, true, "exactly|precisely"},
+	group{ofComparison, about, true, "about|around|roughly|approximately|almost|nearly"},
+	group{ofComparison, always, false, "always|sempre"},
+	group{ofComparison, rarely, false, "sometimes|occasionally|usually|often|mostly|typically|rarely|seldom"},
+	group{ofComparison, every, false, "all|every|each|any|tutti|tutte|ogni"},
+	group{ofComparison, some, false, "some|few|several|many|most"},
+	group{ofComparison, maybe, false, "if|when|whenever|only if|only when"},
+	group{ofObligation, must, false, "must|has to|have to|needs to|need to|shall|is required to|are required to|deve|devono"},
+	group{ofObligation, should, false, "should|ought to|dovrebbe"},
+	group{ofObligation, may, false, "may|might|can|could|is allowed to|are allowed to|is able to|can be|puo|può|possono"},
+)
+
+type group struct {
+	kind    kind
+	meaning string
+	number  bool
+	texts   string // alternatives separated by |
+}
+
+func buildPhrases(groups ...group) map[string][]phrase {
+	all := map[string][]phrase{}
+	for _, g := range groups {
+		for text := range strings.SplitSeq(g.texts, "|") {
+			words := strings.Fields(text)
+			p := phrase{words, g.kind, g.meaning, g.number}
+			list := all[words[0]]
+			at := 0
+			for at < len(list) && len(list[at].words) >= len(words) {
+				at++
+			}
+			all[words[0]] = append(list[:at], append([]phrase{p}, list[at:]...)...)
+		}
+	}
+	return all
+}
+
+// denials are words that deny another: disabled is not enabled. An empty value denies what follows.
+var denials = map[string]string{
+	"disable": "enable", "disables": "enable", "disabled": "enable", "disabling": "enable",
+	"forbid": "allow", "forbids": "allow", "forbidden": "allow", "prohibit": "allow", "prohibits": "allow", "prohibited": "allow",
+	"disallow": "allow", "disallows": "allow", "disallowed": "allow", "banned": "allow", "vietato": "", "vietata": "",
+	"avoid": "", "avoids": "", "avoiding": "", "stop": "", "stops": "", "stopped": "", "refuse": "", "refuses": "", "refused": "",
+	"evitare": "", "evita": "", "lacks": "", "lack": "", "lacking": "",
+}
+
+// cjkNegations, the longer before those they contain.
+var cjkNegations = []string{
+	"禁止", "ありません", "ません", "しない", "できない", "なかった", "ない", "ないで", "せず", "不要", "不能", "不会", "不", "没有", "没", "無い", "无", "未", "勿", "别",
+	"금지", "않", "지 마", "지마", "못", "없", "안", "말",
+}
+
+var cjkComparators = []struct{ text, meaning string }{
+	{"最多", atMost}, {"至多", atMost}, {"以下", atMost}, {"以内", atMost}, {"최대", atMost}, {"이하", atMost},
+	{"最少", atLeast}, {"至少", atLeast}, {"以上", atLeast}, {"최소", atLeast}, {"이상", atLeast},
+	{"之前", before}, {"以前", before}, {"の前", before}, {"이전", before}, {"之后", after}, {"以后", after}, {"の後", after}, {"이후", after},
+	{"只", only}, {"仅", only}, {"だけ", only}, {"のみ", only}, {"만 ", only},
+	{"总是", always}, {"必ず", always}, {"항상", always},
+}
+
+var cjkOpposites = [][2]string{
+	{"删除", "添加"}, {"允许", "禁止"}, {"启用", "禁用"}, {"异步", "同步"}, {"公开", "私有"}, {"客户端", "服务器"}, {"开启", "关闭"}, {"增加", "减少"}, {"读", "写"},
+	{"有効", "無効"}, {"非同期", "同期"}, {"許可", "禁止"}, {"追加", "削除"}, {"増", "減"}, {"허용", "금지"}, {"활성", "비활성"}, {"비동기", "동기"}, {"추가", "삭제"},
+}
+
+// scopes limit a statement to a place or time; the spellings of one are the same.
+var scopes = map[string]string{
+	"production": "production", "prod": "production", "staging": "staging", "development": "development", "dev": "development",
+	"test": "test", "tests": "test", "testing": "test", "ci": "ci", "local": "local", "locally": "local", "remote": "remote", "remotely": "remote",
+	"linux": "linux", "windows": "windows", "macos": "macos", "mac": "macos", "debian": "debian", "ubuntu": "ubuntu", "android": "android", "ios": "ios",
+	"monday": "monday", "tuesday": "tuesday", "wednesday": "wednesday", "thursday": "thursday", "friday": "friday", "saturday": "saturday", "sunday": "sunday",
+	"nightly": "daily", "daily": "daily", "hourly": "hourly", "weekly": "weekly", "monthly": "monthly", "yearly": "yearly",
+}
+
+// fillers carry no fact.
+var fillers = buildSet("also actually basically simply really note that please just currently important remember always-on important importantly " +
+	"keep mind be aware it's there's already still therefore thus hence so however then else indeed generally quite make sure ensure ensures " +
+	"us let would il lo la gli le un una di da per con che e è i del della dei al alla nel nella si")
+
+func buildSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		set[w] = true
+	}
+	return set
+}
+
+// participles are irregular ones before "by".
+var participles = buildSet("read written sent set held run built made done kept taken given known found seen thrown driven chosen " +
+	"hit caught met led put cut owned sought bound hidden broken")
+
+// opposites by stem; each word is the opposite of those on the other side.
+var opposites = buildOpposites(
+	"synchronous sync|asynchronous async", "public|private internal", "client|server", "primary leader master|replica follower secondary standby", "first|last",
+	"increase raise grow|decrease reduce lower shrink", "enable|disable", "required mandatory|optional", "allow permit accept|deny reject forbid block refuse",
+	"read|write", "reader|writer", "acquire lock take|release unlock", "open|close", "start begin|stop end finish", "add append insert create|remove delete drop",
+	"input|output", "request|response", "push|pull", "encode|decode", "encrypt|decrypt", "compress|decompress", "serialize|deserialize", "import|export", "upload|download",
+	"commit|rollback abort", "success succeed|failure fail", "pass|fail", "true|false", "on|off", "fast|slow", "high|low", "higher|lower", "large|small", "long|short",
+	"newest latest new|oldest old", "ascending|descending", "left|right", "top|bottom", "upstream|downstream", "parent|child children", "source|target destination",
+	"inbound incoming|outbound outgoing", "producer publisher|consumer subscriber", "producer|consumer", "publish|subscribe", "mutable|immutable", "static|dynamic",
+	"eager|lazy", "strict|lenient", "blocking|nonblocking", "safe|unsafe", "valid|invalid", "include|exclude", "inclusive|exclusive", "enter|leave exit", "connect|disconnect",
+	"mount|unmount", "subscribe|unsubscribe", "local|remote", "internal|external", "online|offline", "frontend|backend", "head|tail", "min|max", "minimum|maximum",
+	"hit|miss", "keep preserve retain|strip drop discard remove", "cached|uncached", "shared|exclusive", "warm|cold", "cheap|expensive", "deprecated|recommended",
+	"login|logout", "upgrade|downgrade", "attach|detach", "show|hide", "expand|collapse", "wrap|unwrap", "pin|unpin", "stateless|stateful", "relative|absolute",
+	"signed|unsigned", "single|multiple", "singular|plural", "horizontal|vertical", "inner|outer", "temporary|permanent", "manual|automatic", "owner|member", "row|column",
+)
+
+func buildOpposites(pairs ...string) map[string]map[string]bool {
+	all := map[string]map[string]bool{}
+	put := func(a, b string) {
+		if all[a] == nil {
+			all[a] = map[string]bool{}
+		}
+		all[a][b] = true
+	}
+	for _, pair := range pairs {
+		left, right, _ := strings.Cut(pair, "|")
+		for l := range strings.FieldsSeq(left) {
+			for r := range strings.FieldsSeq(right) {
+				put(canonical(l), canonical(r))
+				put(canonical(r), canonical(l))
+			}
+		}
+	}
+	return all
+}
+
+// prefixes that turn a word into its opposite.
+var prefixes = []string{"un", "non", "in", "im", "ir", "dis", "de", "a", "anti", "mis"}
+
+func opposite(a, b string) bool {
+	if opposites[a][b] {
+		return true
+	}
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	const shortest = 3
+	for _, p := range prefixes {
+		if len(a) > shortest && b == p+a {
+			return true
+		}
+	}
+	return false
+}
+
+// synonymGroups are words of the field that may stand for one another in a restatement without changing the fact.
+var synonymGroups = []string{
+	"strip remove delete drop discard", "use utilise utilize employ", "fetch retrieve load get", "contain include hold", "return give yield",
+	"call invoke", "begin start", "end finish", "need require", "store persist save keep", "change modify alter", "create make build generate", "show display",
+	"occur happen", "break fail", "error failure", "folder directory", "repo repository", "config configuration", "db database", "docs documentation",
+	"param parameter argument", "auth authentication", "app application", "env environment", "long lengthy", "big large huge", "quick fast", "retry reattempt",
+	"test spec", "send transmit", "check verify validate", "permit allow", "reject deny", "ignore skip", "log record", "exit quit", "attempt try", "because since",
+	"limit cap", "timeout deadline", "wait block", "run execute", "function method", "write writ written", "run ran", "hold held", "read reads", "send sent", "keep kept",
+	"build built", "throw thrown", "break broken", "choose chosen", "take taken", "value valu", "service svc", "lookup search", "expire lapse",
+}
+
+var synonymOf = buildSynonyms()
+
+func buildSynonyms() map[string]string {
+	all := map[string]string{}
+	for _, words := range synonymGroups {
+		first := ""
+		for w := range strings.FieldsSeq(words) {
+			w = stem(w)
+			if first == "" {
+				first = w
+				if earlier, ok := all[w]; ok {
+					first = earlier
+				}
+			}
+			if _, taken := all[w]; !taken {
+				all[w] = first
+			}
+		}
+	}
+	return all
+}
+
+func canonical(word string) string {
+	root := stem(word)
+	if c, ok := synonymOf[root]; ok {
+		return c
+	}
+	return root
+}
+
+// synonyms tells whether two roots, already canonical, are the British and American spelling of one word.
+func synonyms(a, b string) bool {
+	american := strings.NewReplacer("is", "iz", "our", "or", "tre", "ter")
+	return american.Replace(a) == american.Replace(b)
+}
