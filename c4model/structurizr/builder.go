@@ -170,7 +170,7 @@ func (b *builder) addTags(at c4model.Position, tags []string, implied string, li
 	for list != "" {
 		var tag string
 		tag, list, _ = strings.Cut(list, ",")
-		tag = strings.TrimSpace(tag)
+		tag = strings.TrimSpace(strings.Trim(strings.TrimSpace(tag), `"`)) // `"a","b"` leaves quotes on the second
 		if tag == "" || tag == implied || tag == "Element" || slices.Contains(tags, tag) {
 			continue
 		}

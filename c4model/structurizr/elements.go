@@ -349,7 +349,7 @@ func (p *parser) reopen(b *block, s statement) error {
 	}
 	if s.identifier != "" {
 		e.at = s.at
-		if err := p.register(p.scoped(s.identifier, b.scope()), e); err != nil {
+		if err := p.register(strings.ToLower(s.identifier), e); err != nil {
 			return err
 		}
 	}

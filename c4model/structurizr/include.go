@@ -183,6 +183,12 @@ func (p *parser) readDecisions(source *decisionSource) error {
 	}
 	for _, d := range decisions {
 		d.Element = source.element
+		if i := slices.IndexFunc(p.decisions, func(o c4model.Decision) bool { return o.File == d.File }); i >= 0 {
+			if d.Element != "" { // the same folder on the workspace and on an element: it belongs to the element
+				p.decisions[i].Element = d.Element
+			}
+			continue
+		}
 		p.decisions = append(p.decisions, d)
 	}
 	return nil

@@ -149,6 +149,9 @@ func (p *parser) open(name string, from c4model.Position) (string, error) {
 	if p.files++; p.files > MaxIncludedFiles {
 		return "", problem.Invalidf("", "%sfound more than %d included files; expected at most that many", from, MaxIncludedFiles)
 	}
+	if from.File == "" {
+		from = c4model.Position{File: name, Line: 1}
+	}
 	data, err := p.root.Read(p.ctx, name, MaxDSLBytes-p.bytes)
 	var size *c4model.SizeError
 	switch {

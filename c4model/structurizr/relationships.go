@@ -77,7 +77,7 @@ func (p *parser) relationship(b *block, s statement) error {
 		if len(links) == 1 {
 			e.link = links[0]
 		}
-		if err := p.register(p.scoped(s.identifier, b.scope()), e); err != nil {
+		if err := p.register(strings.ToLower(s.identifier), e); err != nil { // never hierarchical
 			return err
 		}
 	}

@@ -1,0 +1,1 @@
+screw = container "Screw" "Wood \n and iron."

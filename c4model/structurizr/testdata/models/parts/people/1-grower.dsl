@@ -1,0 +1,1 @@
+﻿grower = person "Grower"

@@ -1,0 +1,3 @@
+picker = person "Picker" {
+    -> grower "Helps"
+}

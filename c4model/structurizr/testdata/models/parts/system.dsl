@@ -1,0 +1,6 @@
+press = softwareSystem "Press" {
+    !include container.dsl
+    !adrs ../adr {
+        exclude "0002-.*"
+    }
+}
