@@ -73,6 +73,11 @@ func (db *DB) checkVersion(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return unreachable(err)
 	}
+	return bringForward(ctx, v, cfg)
+}
+
+// bringForward migrates a database that is behind, if cfg allows.
+func bringForward(ctx context.Context, v Version, cfg Config) error {
 	switch {
 	case v.Current == v.Wanted:
 		return nil
@@ -88,7 +93,7 @@ func (db *DB) checkVersion(ctx context.Context, cfg Config) error {
 			return err
 		}
 	}
-	_, err = Migrate(ctx, cfg.OwnerURL)
+	_, err := Migrate(ctx, cfg.OwnerURL)
 	return err
 }
 

@@ -1,0 +1,7 @@
+package postgres
+
+// What only tests of this package need.
+var (
+	MigrateFS    = migrate      // Migrate with other migrations than those of this binary
+	BringForward = bringForward // what Open does about a version
+)

@@ -1,0 +1,124 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/internal/postgres/pgtest"
+	"github.com/stele-dev/stele/internal/problem"
+)
+
+// TestMigrationRace: several start at once on an empty database; every one of them can serve afterwards.
+func TestMigrationRace(t *testing.T) {
+	t.Parallel()
+	d := pgtest.NewEmpty(t)
+	const racers = 6
+	failures := make([]error, racers)
+	var done sync.WaitGroup
+	for n := range racers {
+		done.Go(func() {
+			db, err := postgres.Open(t.Context(), postgres.Config{URL: d.App, OwnerURL: d.Owner})
+			if err == nil {
+				db.Close()
+			}
+			failures[n] = err
+		})
+	}
+	done.Wait()
+	if err := errors.Join(failures...); err != nil {
+		t.Fatal(err)
+	}
+	var applied, distinct int
+	err := d.ConnectApp(t).QueryRow(t.Context(), "SELECT count(*), count(DISTINCT version_id) FROM goose_db_version").Scan(&applied, &distinct)
+	if err != nil || applied != distinct || int64(applied) <= 1 {
+		t.Errorf("%d migrations applied, %d of them distinct, %v", applied, distinct, err)
+	}
+}
+
+func TestVersionsThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	t.Run("behind without an owner", func(t *testing.T) {
+		t.Parallel()
+		d := pgtest.NewEmpty(t)
+		_, err := postgres.Open(t.Context(), postgres.Config{URL: d.App})
+		p, ok := problem.As(err)
+		if !ok || p.Field != "STELE_DATABASE_OWNER_URL" || !strings.Contains(p.Error(), "stele db migrate") {
+			t.Errorf("got %v, want a problem that names the migration", err)
+		}
+	})
+	t.Run("newer than this binary", func(t *testing.T) {
+		t.Parallel()
+		d := pgtest.NewDatabase(t)
+		if _, err := d.ConnectOwner(t).Exec(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)"); err != nil {
+			t.Fatal(err)
+		}
+		_, open := postgres.Open(t.Context(), postgres.Config{URL: d.App, OwnerURL: d.Owner})
+		_, migrate := postgres.Migrate(t.Context(), d.Owner)
+		for _, err := range []error{open, migrate} {
+			p, ok := problem.As(err)
+			if !ok || !strings.Contains(p.Detail, "99999, newer than this stele") || len(p.Fixes) == 0 {
+				t.Errorf("got %v, want a problem that says the database is newer", err)
+			}
+		}
+	})
+	t.Run("migrated by another role", func(t *testing.T) {
+		t.Parallel()
+		d := pgtest.NewEmpty(t)
+		for _, address := range []string{d.Admin, d.App} {
+			if _, err := postgres.Migrate(t.Context(), address); !problem.Is(err, problem.Forbidden) {
+				t.Errorf("got %v, want a problem", err)
+			}
+		}
+	})
+}
+
+// TestFailedMigration: what fails is rolled back whole, and the error names the file.
+func TestFailedMigration(t *testing.T) {
+	t.Parallel()
+	d := pgtest.NewEmpty(t)
+	files := fstest.MapFS{
+		"00001_first.sql":  {Data: []byte("-- +goose Up\nCREATE TABLE first (n int);\n")},
+		"00002_second.sql": {Data: []byte("-- +goose Up\nCREATE TABLE second (n int);\nSELECT 1/0;\n")},
+	}
+	_, err := postgres.MigrateFS(t.Context(), d.Owner, files)
+	p, ok := problem.As(err)
+	if !ok || !strings.Contains(p.Detail, "00002_second.sql") || !strings.Contains(p.Detail, "division by zero") {
+		t.Errorf("got %v, want a problem that names the file and the cause", err)
+	}
+	var first, second bool
+	err = d.ConnectOwner(t).QueryRow(t.Context(), "SELECT to_regclass('first') IS NOT NULL, to_regclass('second') IS NOT NULL").Scan(&first, &second)
+	if err != nil || !first || second {
+		t.Errorf("first %v, second %v, %v; want only the first", first, second, err)
+	}
+}
+
+// TestBackupBeforeMigrating: data that is there is backed up first, and when that fails it stays as it is.
+func TestBackupBeforeMigrating(t *testing.T) {
+	t.Parallel()
+	d := pgtest.NewEmpty(t)
+	refuse := errors.New("no room for a backup")
+	for name, test := range map[string]struct {
+		current int64
+		backups int
+		want    error
+	}{
+		"with data": {1, 1, refuse},
+		"empty":     {0, 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			backups := 0
+			err := postgres.BringForward(t.Context(), postgres.Version{Current: test.current, Wanted: 2}, postgres.Config{
+				OwnerURL:      d.Owner,
+				BeforeMigrate: func(context.Context, int64, int64) error { backups++; return refuse },
+			})
+			if !errors.Is(err, test.want) || backups != test.backups {
+				t.Errorf("%d backups and %v, want %d and %v", backups, err, test.backups, test.want)
+			}
+		})
+	}
+}
