@@ -51,8 +51,9 @@ func Backup(ctx context.Context, inst installation.Installation, adminURL, file 
 
 // Restore replaces the database that adminURL names by the backup in file. The backup is read into a new database and
 // checked there; only then the two change names, in one transaction. Whatever fails before leaves the data as it was.
-// Whoever is connected is disconnected by the change.
-func Restore(ctx context.Context, inst installation.Installation, adminURL, file string) error {
+// Whoever is connected is disconnected by the change. beforeSwap, if not nil, runs when the backup has proved good and
+// the old data is still in place; its error keeps it there.
+func Restore(ctx context.Context, inst installation.Installation, adminURL, file string, beforeSwap func(context.Context) error) error {
 	config, err := pgx.ParseConfig(adminURL)
 	if err != nil {
 		return problem.New(problem.Invalid, "", "the administrator's address of the database cannot be read",
@@ -79,6 +80,9 @@ func Restore(ctx context.Context, inst installation.Installation, adminURL, file
 		return err
 	}
 	err = fill(ctx, inst, adminURL, fresh, file)
+	if err == nil && beforeSwap != nil {
+		err = beforeSwap(ctx)
+	}
 	if err == nil {
 		err = swap(ctx, admin, name, fresh)
 	}

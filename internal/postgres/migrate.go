@@ -48,7 +48,14 @@ type Version struct {
 }
 
 // Version tells how far the database is migrated.
-func (db *DB) Version(ctx context.Context) (Version, error) { return version(ctx, db.pool) }
+func (db *DB) Version(ctx context.Context) (Version, error) {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return Version{}, err
+	}
+	defer conn.Release()
+	return version(ctx, conn)
+}
 
 type queryer interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row

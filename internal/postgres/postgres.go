@@ -64,8 +64,9 @@ func (c Config) withDefaults() Config {
 
 // DB is a pool of connections as stele_app. It is safe for concurrent use.
 type DB struct {
-	pool    *pgxpool.Pool
-	timeout time.Duration // of a statement, unless a transaction names its own
+	pool     *pgxpool.Pool
+	timeout  time.Duration // of a statement, unless a transaction names its own
+	restarts bool          // Config.BeforeConnect starts the server when it is down
 }
 
 // Open connects, refuses a role that row-level security would not bind, and makes sure that the schema is the one this
@@ -96,7 +97,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	db := &DB{pool: pool, timeout: cfg.StatementTimeout}
+	db := &DB{pool: pool, timeout: cfg.StatementTimeout, restarts: cfg.BeforeConnect != nil}
 	if err := db.checkVersion(ctx, cfg); err != nil {
 		pool.Close()
 		return nil, err
@@ -109,7 +110,12 @@ func (db *DB) Close() { db.pool.Close() }
 
 // Ping tells whether a statement can be run now.
 func (db *DB) Ping(ctx context.Context) error {
-	if err := db.pool.Ping(ctx); err != nil {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	if err := conn.Ping(ctx); err != nil {
 		return unreachable(err)
 	}
 	return nil

@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stele-dev/stele/internal/problem"
 )
@@ -25,6 +29,7 @@ type TxOptions struct {
 const (
 	maxAttempts     = 6                    // a transaction that lost five times in a row is reported
 	firstBackoff    = 5 * time.Millisecond // doubled each time, with jitter: 5, 10, 20, 40, 80 ms on average
+	restartPatience = 10 * time.Second     // a server is up again after a crash within moments, unless there is much to recover
 	rollbackTimeout = 5 * time.Second      // a rollback slower than this means the connection is lost
 )
 
@@ -98,9 +103,9 @@ func (db *DB) run(ctx context.Context, begin string, fn func(pgx.Tx) error) erro
 
 // once runs one attempt.
 func (db *DB) once(ctx context.Context, begin string, fn func(pgx.Tx) error) (err error) {
-	conn, err := db.pool.Acquire(ctx)
+	conn, err := db.acquire(ctx)
 	if err != nil {
-		return unreachable(err)
+		return err
 	}
 	defer conn.Release()
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
@@ -127,6 +132,39 @@ func (db *DB) once(ctx context.Context, begin string, fn func(pgx.Tx) error) (er
 	}
 	committed = true
 	return nil
+}
+
+// acquire gets a connection. Nothing of the transaction has happened yet, so a server that is just starting, or that died
+// under the attempt and is started again (Config.BeforeConnect), is waited for.
+func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	for deadline := time.Now().Add(restartPatience); ; {
+		conn, err := db.pool.Acquire(ctx)
+		if err == nil {
+			return conn, nil
+		}
+		if !db.comingUp(err) || time.Now().After(deadline) {
+			return nil, unreachable(err)
+		}
+		timer := time.NewTimer(20 * time.Millisecond)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// comingUp tells whether the next attempt to connect may succeed.
+func (db *DB) comingUp(err error) bool {
+	switch SQLState(err) {
+	case "57P03", "57P01":
+		return true
+	case "":
+		return db.restarts && (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) ||
+			errors.Is(err, syscall.EPIPE) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.ErrUnexpectedEOF))
+	}
+	return false
 }
 
 // explain gives the context's error for work that the caller gave up, and a problem for a statement that took too long.

@@ -56,8 +56,8 @@ func (c *Cluster) BackupBefore(ctx context.Context, reason string) (string, erro
 	return file, c.folder.pruneBackups(beforeBackup)
 }
 
-// Restore replaces the data by that of a backup. The data there was is backed up first into the file it returns. What
-// fails leaves the data as it was.
+// Restore replaces the data by that of a backup. When that has proved good, the data there was is backed up into the
+// file it returns ("" when it did not come to that). What fails leaves the data as it was.
 func (c *Cluster) Restore(ctx context.Context, file string) (before string, err error) {
 	dsns, err := c.Start(ctx)
 	if err != nil {
@@ -67,10 +67,11 @@ func (c *Cluster) Restore(ctx context.Context, file string) (before string, err 
 	if err != nil {
 		return "", err
 	}
-	if before, err = c.BackupBefore(ctx, "restore"); err != nil {
-		return "", err
-	}
-	return before, postgres.Restore(ctx, inst, dsns.Admin, file)
+	err = postgres.Restore(ctx, inst, dsns.Admin, file, func(ctx context.Context) error {
+		before, err = c.BackupBefore(ctx, "restore")
+		return err
+	})
+	return before, err
 }
 
 // running gives the programs of the server that runs.

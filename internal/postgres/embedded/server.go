@@ -201,11 +201,28 @@ func (f folder) stopStrays(ctx context.Context) error {
 	if pids := serverProcesses(f.dataDir()); len(pids) > 0 {
 		return problem.New(problem.Unavailable, "", fmt.Sprintf("processes %v of an earlier server do not end", pids), "end them and start again")
 	}
-	// After a crash the pid file may name a process that is now something else. The server cannot tell and would refuse
-	// to start; nothing of it runs, as was just seen.
-	if pid, _, err := readPidFile(f.dataDir()); err == nil && alive(pid) {
-		if err := os.Remove(filepath.Join(f.dataDir(), "postmaster.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("removing the stale pid file: %w", err)
+	return f.removeStale()
+}
+
+// removeStale removes the server's lock files when they name a process that is there: after a crash it is something else
+// by now, or a zombie that nobody has collected. The server cannot tell and would refuse to start; that nothing of it
+// runs was just seen. A lock of a process that is gone is left to the server, which then also looks at shared memory.
+func (f folder) removeStale() error {
+	locks := []string{filepath.Join(f.dataDir(), "postmaster.pid"), f.socketPath() + ".lock"}
+	for _, lock := range locks {
+		text, err := os.ReadFile(lock)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading a lock of the server: %w", err)
+		}
+		first, _, _ := strings.Cut(string(text), "\n")
+		if pid, err := strconv.Atoi(strings.TrimSpace(first)); err == nil && !alive(pid) {
+			continue
+		}
+		if err := os.Remove(lock); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing a stale lock of the server: %w", err)
 		}
 	}
 	return nil

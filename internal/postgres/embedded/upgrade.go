@@ -79,7 +79,7 @@ func (c *Cluster) carryOver(ctx context.Context, major int, old *installation.In
 		if err := bootstrap(ctx, f, s); err != nil {
 			return err
 		}
-		return postgres.Restore(ctx, newest, f.dsns(s, database).Admin, dump)
+		return postgres.Restore(ctx, newest, f.dsns(s, database).Admin, dump, nil)
 	})
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(fresh))
