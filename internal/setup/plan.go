@@ -123,8 +123,8 @@ func apt(f Facts) (Plan, error) {
 	return Plan{Steps: []Step{
 		{Why: why, Root: true, Script: update + install(!have, packages)},
 		{
-			Why: fmt.Sprintf("build pgvector, which %s does not package, from the source package of %s (nothing of the package lists is changed)",
-				f.name(), src.suite),
+			Why: fmt.Sprintf("build pgvector %s or later, which %s does not package, from the source package of %s (apt's lists are not changed)",
+				installation.MinVectorVersion, f.name(), src.suite),
 			Root:   true,
 			Script: build(src, f.Apt.Mirror, major),
 		},

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/stele-dev/stele/internal/postgres/installation"
@@ -109,7 +108,7 @@ func runStep(ctx context.Context, facts Facts, step Step, out io.Writer) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, out, out
 	// The script removes its scratch folder when it ends, so it is asked to end before it is made to.
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	interruptible(cmd, !step.Root || !facts.Root)
 	cmd.WaitDelay = 20 * time.Second
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {

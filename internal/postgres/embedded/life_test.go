@@ -9,10 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/stele-dev/stele/internal/postgres"
@@ -99,12 +101,20 @@ func TestRecovery(t *testing.T) {
 		name   string
 		damage func(t *testing.T, s embedded.Status)
 	}{
-		{"server killed", func(t *testing.T, s embedded.Status) {
-			kill(t, s.Server)
+		{"server killed while four write", func(t *testing.T, s embedded.Status) {
+			acknowledged := writeUntilKilled(t, db, func() { kill(t, s.Server) })
 			eventually(t, "the supervisor starts another", func() bool {
 				now, err := c.Status(t.Context())
 				return err == nil && now.Running && now.Server != s.Server
 			})
+			for _, org := range acknowledged {
+				err := db.InOrg(t.Context(), org, postgres.TxOptions{ReadOnly: true}, func(tx pgx.Tx) error {
+					return tx.QueryRow(t.Context(), "SELECT org_id FROM organizations").Scan(&org)
+				})
+				if err != nil {
+					t.Fatalf("a write that was acknowledged: %v", err)
+				}
+			}
 		}},
 		{"supervisor killed", func(t *testing.T, s embedded.Status) { killSupervisor(t, c, s) }},
 		{"both killed", func(t *testing.T, s embedded.Status) {
@@ -168,6 +178,43 @@ func TestRecovery(t *testing.T) {
 			}
 		})
 	}
+}
+
+// writeUntilKilled runs four writers, kills the server when they have had some hundred writes acknowledged, and returns
+// what was acknowledged before each met its first error.
+func writeUntilKilled(t *testing.T, db *postgres.DB, kill func()) []uuid.UUID {
+	t.Helper()
+	const enough = 300
+	var (
+		mu           sync.Mutex
+		acknowledged []uuid.UUID
+		killed       sync.Once
+		writers      sync.WaitGroup
+	)
+	for range 4 {
+		writers.Go(func() {
+			for {
+				org := uuid.New()
+				err := db.InOrg(t.Context(), org, postgres.TxOptions{}, func(tx pgx.Tx) error {
+					_, err := tx.Exec(t.Context(), `INSERT INTO organizations (org_id, name, created_at, master_key_id, data_keyset, index_keyset)
+						VALUES ($1, $2, $3, 'k', '', '')`, org, org.String(), time.Unix(0, 0))
+					return err
+				})
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				acknowledged = append(acknowledged, org)
+				n := len(acknowledged)
+				mu.Unlock()
+				if n >= enough {
+					killed.Do(kill)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	return acknowledged
 }
 
 // killSupervisor returns when the kernel has dropped its lock.

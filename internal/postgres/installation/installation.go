@@ -169,44 +169,45 @@ var defaultVersionPattern = regexp.MustCompile(`(?m)^\s*default_version\s*=\s*'(
 
 // vectorVersion reads the version out of pgvector's control file.
 func vectorVersion(ctx context.Context, binDir string, major int) string {
-	var shares []string
-	if out, err := exec.CommandContext(ctx, filepath.Join(binDir, "pg_config"), "--sharedir").Output(); err == nil {
-		shares = append(shares, strings.TrimSpace(string(out)))
-	}
-	// Some packages leave pg_config to their development part; these are where their builds put shared files.
 	up := filepath.Dir(binDir)
-	shares = append(shares,
+	// Some packages leave pg_config to their development part; these are where their builds put shared files.
+	shares := []string{
 		filepath.Join("/usr/share/postgresql", strconv.Itoa(major)),
 		filepath.Join(up, "share"),
 		filepath.Join(up, "share", "postgresql"),
 		filepath.Join(up, "share", fmt.Sprintf("postgresql@%d", major)),
-		filepath.Join("/usr/share/pgsql"),
-	)
-	for n, share := range shares {
-		control, err := os.ReadFile(filepath.Join(share, "extension", "vector.control"))
-		if err == nil {
-			if m := defaultVersionPattern.FindSubmatch(control); m != nil {
-				return string(m[1])
-			}
-		}
+		"/usr/share/pgsql",
+	}
+	if out, err := exec.CommandContext(ctx, filepath.Join(binDir, "pg_config"), "--sharedir").Output(); err == nil {
 		// What pg_config says is the truth: a file elsewhere would belong to another server.
-		if n == 0 && len(shares) == 6 {
-			return ""
+		shares = []string{strings.TrimSpace(string(out))}
+	}
+	for _, share := range shares {
+		control, err := os.ReadFile(filepath.Join(share, "extension", "vector.control"))
+		if err != nil {
+			continue
+		}
+		if m := defaultVersionPattern.FindSubmatch(control); m != nil {
+			return string(m[1])
 		}
 	}
 	return ""
 }
 
-// VersionAtLeast compares dotted versions number by number ("0.10" is later than "0.8"); a suffix that is no number
-// ("0.8.0-1", "17beta1") is left out of the comparison.
+// VersionAtLeast compares dotted versions number by number ("0.10" is later than "0.8", "0.8" is "0.8.0"); what follows
+// the first part that is no number ("0.8.0-1", "17beta1") is left out of the comparison. No version is none at all.
 func VersionAtLeast(have, want string) bool {
 	h, w := numbers(have), numbers(want)
+	if len(h) == 0 {
+		return false
+	}
 	for n := range w {
-		switch {
-		case n >= len(h):
-			return w[n] == 0
-		case h[n] != w[n]:
-			return h[n] > w[n]
+		part := 0
+		if n < len(h) {
+			part = h[n]
+		}
+		if part != w[n] {
+			return part > w[n]
 		}
 	}
 	return true
