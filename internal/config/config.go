@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -67,19 +66,16 @@ const (
 // Environment is where a configuration is read from. The zero value of a field means nothing is set there.
 type Environment struct {
 	Variables map[string]string // the process environment
-	Home      string            // home folder of the user
 	ConfigDir string            // the user's configuration folder (XDG_CONFIG_HOME or its equivalent)
-	Root      bool              // the process runs as root
+	Defaults  map[string]string // configuration key → value, for defaults that other packages decide
 	Flags     map[string]string // configuration key → value, for flags that were given
 }
 
 // Process is the environment of this process.
 func Process() Environment {
-	e := Environment{Variables: env.ToMap(os.Environ()), Root: os.Geteuid() == 0}
-	// Without a home there is no user configuration file; what needs one then says so by itself.
-	e.Home, _ = os.UserHomeDir()
-	e.ConfigDir, _ = os.UserConfigDir()
-	return e
+	// Without a home there is no user configuration file, which is no error.
+	dir, _ := os.UserConfigDir()
+	return Environment{Variables: env.ToMap(os.Environ()), ConfigDir: dir}
 }
 
 // File is the path of the user configuration file: STELE_CONFIG, else stele/config.yaml in the configuration folder; "" when
@@ -151,10 +147,7 @@ func Load(e Environment) (Config, error) {
 func (c Config) Values() []Value { return slices.Clone(c.values) }
 
 func (c Config) check() error {
-	if c.DataDir == "" {
-		return problem.Invalidf(Prefix+"DATA_DIR", "there is no home folder to keep data in").Fix("set %sDATA_DIR to a folder", Prefix)
-	}
-	if !filepath.IsAbs(c.DataDir) {
+	if c.DataDir != "" && !filepath.IsAbs(c.DataDir) {
 		return problem.Invalidf(Prefix+"DATA_DIR", "%q is not an absolute path, so it would mean another folder in every place", c.DataDir).
 			Fix("write it from the root")
 	}
@@ -192,28 +185,9 @@ func defaults(e Environment) map[string]string {
 		"organization":  DefaultOrganization,
 		"database_idle": defaultIdle.String(),
 		"log_level":     slog.LevelWarn.String(),
-		"data_dir":      defaultDataDir(e),
 	}
-	if e.ConfigDir != "" {
-		d["master_key_file"] = filepath.Join(e.ConfigDir, "stele", "master.key")
-	}
+	maps.Copy(d, e.Defaults)
 	return d
-}
-
-// defaultDataDir follows the XDG base directories. PostgreSQL refuses to run as root, and the user it then runs as cannot
-// enter root's home: root's data is where a system service keeps it.
-func defaultDataDir(e Environment) string {
-	switch {
-	case e.Variables["XDG_DATA_HOME"] != "":
-		return filepath.Join(e.Variables["XDG_DATA_HOME"], "stele")
-	case e.Root:
-		return "/var/lib/stele"
-	case e.Home == "":
-		return ""
-	case runtime.GOOS == "darwin":
-		return filepath.Join(e.Home, "Library", "Application Support", "stele")
-	}
-	return filepath.Join(e.Home, ".local", "share", "stele")
 }
 
 type setting struct {

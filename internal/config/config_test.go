@@ -19,7 +19,7 @@ import (
 func environment(t *testing.T, text string, variables map[string]string) config.Environment {
 	t.Helper()
 	dir := t.TempDir()
-	e := config.Environment{Home: filepath.Join(dir, "home"), ConfigDir: filepath.Join(dir, "config"), Variables: variables}
+	e := config.Environment{ConfigDir: filepath.Join(dir, "config"), Variables: variables}
 	if text != "" {
 		if err := os.MkdirAll(filepath.Dir(e.File()), 0o700); err != nil {
 			t.Fatal(err)
@@ -61,16 +61,12 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-func TestDataDir(t *testing.T) {
+func TestDefaults(t *testing.T) {
 	t.Parallel()
-	e := environment(t, "", map[string]string{"XDG_DATA_HOME": "/srv/data"})
-	if c, err := config.Load(e); err != nil || c.DataDir != "/srv/data/stele" {
-		t.Errorf("with XDG_DATA_HOME: %q, %v", c.DataDir, err)
-	}
-	e = environment(t, "", nil)
-	e.Root = true
-	if c, err := config.Load(e); err != nil || c.DataDir != "/var/lib/stele" {
-		t.Errorf("as root: %q, %v", c.DataDir, err)
+	e := environment(t, "", map[string]string{"STELE_MASTER_KEY_FILE": "/mine"})
+	e.Defaults = map[string]string{"data_dir": "/srv/data", "master_key_file": "/theirs"}
+	if c, err := config.Load(e); err != nil || c.DataDir != "/srv/data" || c.MasterKeyFile != "/mine" || c.Organization != config.DefaultOrganization {
+		t.Errorf("got %+v, %v", c, err)
 	}
 }
 

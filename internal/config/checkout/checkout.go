@@ -21,10 +21,11 @@ const patience = 3 * time.Second
 
 // Checkout is one working tree of a repository.
 type Checkout struct {
-	Root      string // top folder of the working tree, symbolic links resolved
-	GitDir    string // its own git folder
-	CommonDir string // git folder that all worktrees of the repository share
-	Remote    string // where it was cloned from: Normalize of origin, else of the only remote; "" without
+	Root      string   // top folder of the working tree, symbolic links resolved
+	GitDir    string   // its own git folder
+	CommonDir string   // git folder that all worktrees of the repository share
+	Remote    string   // where it was cloned from: Normalize of origin, else of the only remote; "" without
+	Remotes   []string // addresses of all remotes, as git spells them; they may hold credentials
 
 	origin string // identity of the repository it was cloned from, when that is a folder on this machine
 }
@@ -66,6 +67,7 @@ func (c *Checkout) findRemote(ctx context.Context) {
 		name, url, ok := strings.Cut(strings.TrimSpace(line), " ")
 		if ok {
 			urls[strings.TrimSuffix(strings.TrimPrefix(name, "remote."), ".url")] = url
+			c.Remotes = append(c.Remotes, url)
 		}
 	}
 	url, ok := urls["origin"]
