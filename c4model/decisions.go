@@ -124,96 +124,108 @@ func compareDecisions(a, b Decision) int {
 // ParseDecision reads one record. Its number comes from the file name, else from the heading; a record of log4brains,
 // whose file starts with a date, is known by its file name. The title is empty when the text has no heading.
 func ParseDecision(file, text string) Decision {
-	d := Decision{File: file}
-	body := frontMatter(&d, strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n"))
-	number := ""
+	r := record{Decision: Decision{File: file}}
 	if m := numberedName.FindStringSubmatch(stem(file)); m != nil {
-		number = m[1]
+		r.number = m[1]
 	}
-	section, inContext := "", false
-	var paragraph, first []string // of the context section, of the whole body
-	done := false
-	fence := false
-	for i := 0; i < len(body); i++ {
-		line := strings.TrimSpace(body[i])
-		if strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~") {
-			fence = !fence
-			continue
-		}
-		if fence {
-			continue
-		}
-		if strings.HasPrefix(line, "<!--") {
-			for i < len(body) && !strings.Contains(body[i], "-->") {
-				i++
-			}
-			continue
-		}
-		heading, level := atxHeading(line)
-		if level == 0 && line != "" && i+1 < len(body) && d.Title == "" && isUnderline(body[i+1]) {
-			heading, level = line, 1
-			i++
-		}
-		if level > 0 {
-			if d.Title == "" {
-				if m := numberedTitle.FindStringSubmatch(heading); m != nil {
-					if number == "" {
-						number = m[1]
-					}
-					heading = heading[len(m[0]):]
-				}
-				d.Title = plain(heading)
-			} else {
-				section = strings.ToLower(heading)
-				inContext = strings.HasPrefix(section, "context") || strings.HasPrefix(section, "problem")
-			}
-			done = done || len(first) > 0
-			continue
-		}
-		if m := labelled.FindStringSubmatch(line); m != nil && (section == "" || section == "status") {
-			switch strings.ToLower(m[1]) {
-			case "status":
-				d.setStatus(m[2])
-			case "date":
-				d.setDate(m[2])
-			}
-			continue
-		}
-		if section == "status" {
-			d.setStatus(line)
-			continue
-		}
-		switch {
-		case line == "":
-			done = done || len(first) > 0
-			if len(paragraph) > 0 {
-				inContext = false
-			}
-		case inContext:
-			paragraph = append(paragraph, line)
-		case !done:
-			first = append(first, line)
-		}
-	}
+	r.body(frontMatter(&r.Decision, strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")))
+	paragraph := r.context
 	if len(paragraph) == 0 {
-		paragraph = first
+		paragraph = r.first
 	}
-	d.Summary = cut(strings.Join(paragraph, " "), maxSummaryRunes)
+	r.Summary = cut(strings.Join(paragraph, " "), maxSummaryRunes)
 	switch m := datedName.FindStringSubmatch(stem(file)); {
 	case m != nil:
-		d.ID = stem(file)
-		if d.Date == "" {
-			d.Date = m[1] + "-" + m[2] + "-" + m[3]
+		r.ID = stem(file)
+		if r.Date == "" {
+			r.Date = m[1] + "-" + m[2] + "-" + m[3]
 		}
-	case number != "":
-		d.ID = strings.TrimLeft(number, "0")
-		if d.ID == "" {
-			d.ID = "0"
+	case r.number != "":
+		r.ID = strings.TrimLeft(r.number, "0")
+		if r.ID == "" {
+			r.ID = "0"
 		}
 	default:
-		d.ID = stem(file)
+		r.ID = stem(file)
 	}
-	return d
+	return r.Decision
+}
+
+// record is a decision while its text is read.
+type record struct {
+	Decision
+	number    string
+	section   string   // heading of the open section, lower case; "" above the first
+	context   []string // lines of the first paragraph of the context section
+	inContext bool     // that paragraph may still begin or go on
+	first     []string // lines of the first paragraph of all
+	firstDone bool
+}
+
+// body reads the text below the front matter, without code blocks and comments.
+func (r *record) body(lines []string) {
+	fence := false
+	for i := 0; i < len(lines); i++ {
+		line := strings.TrimSpace(lines[i])
+		switch {
+		case strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~"):
+			fence = !fence
+		case fence:
+		case strings.HasPrefix(line, "<!--"):
+			for i < len(lines) && !strings.Contains(lines[i], "-->") {
+				i++
+			}
+		case line != "" && r.Title == "" && i+1 < len(lines) && isUnderline(lines[i+1]):
+			r.heading(line)
+			i++
+		default:
+			if heading, ok := atxHeading(line); ok {
+				r.heading(heading)
+			} else {
+				r.line(line)
+			}
+		}
+	}
+}
+
+// heading takes the first heading as the title and every other as the start of a section.
+func (r *record) heading(text string) {
+	r.firstDone = r.firstDone || len(r.first) > 0
+	if r.Title != "" {
+		r.section = strings.ToLower(text)
+		r.inContext = len(r.context) == 0 && (strings.HasPrefix(r.section, "context") || strings.HasPrefix(r.section, "problem"))
+		return
+	}
+	if m := numberedTitle.FindStringSubmatch(text); m != nil {
+		if r.number == "" {
+			r.number = m[1]
+		}
+		text = text[len(m[0]):]
+	}
+	r.Title = plain(text)
+}
+
+func (r *record) line(text string) {
+	if m := labelled.FindStringSubmatch(text); m != nil && (r.section == "" || r.section == "status") {
+		switch strings.ToLower(m[1]) {
+		case "status":
+			r.setStatus(m[2])
+		case "date":
+			r.setDate(m[2])
+		}
+		return
+	}
+	switch {
+	case r.section == "status":
+		r.setStatus(text)
+	case text == "":
+		r.firstDone = r.firstDone || len(r.first) > 0
+		r.inContext = r.inContext && len(r.context) == 0
+	case r.inContext:
+		r.context = append(r.context, text)
+	case !r.firstDone:
+		r.first = append(r.first, text)
+	}
 }
 
 // frontMatter takes status and date from a YAML head, line by line: a head that is not quite YAML is common and must not
@@ -258,12 +270,13 @@ func (d *Decision) setDate(text string) {
 	}
 }
 
-func atxHeading(line string) (string, int) {
+// atxHeading gives the text of a line such as "## Status".
+func atxHeading(line string) (text string, ok bool) {
 	level := len(line) - len(strings.TrimLeft(line, "#"))
 	if level == 0 || level > 6 || level == len(line) || line[level] != ' ' {
-		return "", 0
+		return "", false
 	}
-	return strings.TrimSpace(strings.TrimRight(line[level:], "# ")), level
+	return strings.TrimSpace(strings.TrimRight(line[level:], "# ")), true
 }
 
 func isUnderline(line string) bool {

@@ -123,7 +123,7 @@ func (h *hints) link(e Element, source, link string) {
 	if link == "" || strings.HasPrefix(link, "#") {
 		return
 	}
-	inside := ""
+	var inside string
 	if !strings.Contains(link, "://") {
 		if !strings.Contains(link, "/") || strings.Contains(link, ":") {
 			return

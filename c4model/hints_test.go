@@ -48,7 +48,7 @@ func TestNormalizePattern(t *testing.T) {
 		if err != nil {
 			return
 		}
-		for _, part := range strings.Split(got, "/") {
+		for part := range strings.SplitSeq(got, "/") {
 			if part == ".." {
 				t.Fatalf("%q became %q, which leaves the repository", written, got)
 			}

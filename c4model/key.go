@@ -16,9 +16,9 @@ const maxSlugRunes = 48
 func FoldKey(key string) string { return strings.ToLower(key) }
 
 // FoldName gives the form under which two names are the same name: compatibility normalisation, case folding, and runs
-// of blanks as one.
+// of blanks as one. Lower case comes last because folding sends Cherokee small letters to capitals and those back.
 func FoldName(name string) string {
-	folded := cases.Fold().String(norm.NFKC.String(name))
+	folded := strings.ToLower(cases.Fold().String(norm.NFKC.String(name)))
 	return strings.Join(strings.Fields(folded), " ")
 }
 

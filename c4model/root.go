@@ -166,7 +166,7 @@ func (r *Root) Search(ctx context.Context, dir string, depth, limit int, without
 		case err != nil && name == dir:
 			return err
 		case err != nil: // a folder that this user may not read holds no model for this user
-			return nil
+			return nil //nolint:nilerr // see above
 		case name == dir:
 			return nil
 		}

@@ -1,6 +1,7 @@
 package c4model
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -22,12 +23,7 @@ func (e Element) InScope() bool {
 	if e.Level == Person || e.External {
 		return false
 	}
-	for _, tag := range e.Tags {
-		if tagOutOfScope(tag) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(e.Tags, tagOutOfScope)
 }
 
 func tagOutOfScope(tag string) bool {

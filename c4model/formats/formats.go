@@ -32,11 +32,29 @@ type format struct {
 }
 
 var formats = []format{
-	{"Structurizr DSL", []string{".dsl"}, nil, regexp.MustCompile(`(?mi)^[\s\x{FEFF}]*workspace\b`).MatchString, structurizr.ReadDSL},
-	{"Structurizr workspace JSON", []string{".json"}, regexp.MustCompile(`(?i)workspace|structurizr`), regexp.MustCompile(`"(model|softwareSystems|lastModifiedAgent)"\s*:\s*[{\["]`).MatchString, structurizr.ReadJSON},
-	{"LikeC4", []string{".c4", ".likec4"}, nil, regexp.MustCompile(`(?m)^\s*(specification|model)\b`).MatchString, nil},
-	{"C4-PlantUML", []string{".puml", ".plantuml", ".iuml"}, nil, regexp.MustCompile(`(?m)C4_(Context|Container|Component)|^\s*(Person|System|Container|Component)(_Ext|Db|Queue)?\(`).MatchString, nil},
-	{"Mermaid C4", []string{".mmd", ".mermaid"}, nil, regexp.MustCompile(`(?m)^\s*C4(Context|Container|Component)`).MatchString, nil},
+	{
+		name: "Structurizr DSL", extensions: []string{".dsl"},
+		holds: regexp.MustCompile(`(?mi)^[\s\x{FEFF}]*workspace\b`).MatchString,
+		read:  structurizr.ReadDSL,
+	},
+	{
+		name: "Structurizr workspace JSON", extensions: []string{".json"},
+		usual: regexp.MustCompile(`(?i)workspace|structurizr`),
+		holds: regexp.MustCompile(`"(model|softwareSystems|lastModifiedAgent)"\s*:\s*[{\["]`).MatchString,
+		read:  structurizr.ReadJSON,
+	},
+	{
+		name: "LikeC4", extensions: []string{".c4", ".likec4"},
+		holds: regexp.MustCompile(`(?m)^\s*(specification|model)\b`).MatchString,
+	},
+	{
+		name: "C4-PlantUML", extensions: []string{".puml", ".plantuml", ".iuml"},
+		holds: regexp.MustCompile(`(?m)C4_(Context|Container|Component)|^\s*(Person|System|Container|Component)(_Ext|Db|Queue)?\(`).MatchString,
+	},
+	{
+		name: "Mermaid C4", extensions: []string{".mmd", ".mermaid"},
+		holds: regexp.MustCompile(`(?m)^\s*C4(Context|Container|Component)`).MatchString,
+	},
 }
 
 const (
@@ -50,6 +68,10 @@ const (
 	// maxListed bounds the candidates in an error.
 	maxListed = 10
 )
+
+var draftFixes = []string{
+	"name the model file, such as docs/architecture/workspace.dsl", "stele model draft proposes a model when there is none",
+}
 
 // skippedFolders hold other people's models or none.
 var skippedFolders = []string{"node_modules", "vendor", "testdata", "third_party", "dist", "build", "target"}
@@ -98,7 +120,7 @@ func Find(ctx context.Context, name string) (Source, error) {
 	info, err := os.Stat(absolute)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Source{}, problem.New(problem.NotFound, "path", fmt.Sprintf("there is no file or folder %s", name), "name the model file, such as docs/architecture/workspace.dsl", "stele model draft proposes a model when there is none")
+		return Source{}, problem.New(problem.NotFound, "path", fmt.Sprintf("there is no file or folder %s", name), draftFixes...)
 	case err != nil:
 		return Source{}, problem.New(problem.NotFound, "path", fmt.Sprintf("%s cannot be read", name), "check its permissions").Because(err)
 	}
@@ -219,7 +241,7 @@ func search(ctx context.Context, root *c4model.Root, dir, called string) (string
 	case len(unread) > 0:
 		return "", problem.Invalidf("path", "%s holds no model that is readable yet: %s", called, list(unread)).Fix("use Structurizr DSL or a Structurizr workspace.json")
 	}
-	return "", problem.New(problem.NotFound, "path", fmt.Sprintf("%s holds no architecture model", called), "name a Structurizr workspace.dsl or workspace.json", "stele model draft proposes a model from the code")
+	return "", problem.New(problem.NotFound, "path", fmt.Sprintf("%s holds no architecture model", called), draftFixes...)
 }
 
 // withoutExports drops a workspace.json that lies beside the DSL file it was exported from.

@@ -72,20 +72,20 @@ func newBuilder() *builder {
 }
 
 func (b *builder) warn(at c4model.Position, format string, args ...any) {
-	b.addWarning(c4model.Warning{Position: at, Message: fmt.Sprintf(format, args...)})
+	b.addWarning(at, false, format, args...)
 }
 
 // leftOut warns about a part of the model that was not read.
 func (b *builder) leftOut(at c4model.Position, format string, args ...any) {
-	b.addWarning(c4model.Warning{Position: at, Message: fmt.Sprintf(format, args...), NotIncluded: true})
+	b.addWarning(at, true, format, args...)
 }
 
-func (b *builder) addWarning(w c4model.Warning) {
+func (b *builder) addWarning(at c4model.Position, notIncluded bool, format string, args ...any) {
 	if len(b.warnings) >= MaxWarnings {
 		b.unheard++
 		return
 	}
-	b.warnings = append(b.warnings, w)
+	b.warnings = append(b.warnings, c4model.Warning{Position: at, Message: fmt.Sprintf(format, args...), NotIncluded: notIncluded})
 }
 
 // addNode gives the node its key and appends it. The identifier may be empty.

@@ -191,21 +191,10 @@ func (p *parser) inElement(b *block, s statement) error {
 	if arrow(s, 0) || arrow(s, 1) {
 		return p.relationship(b, s)
 	}
-	word := s.word()
 	expected := "description, technology, tags, url, properties, perspectives or a relationship"
 	if b.kind == inElement {
-		n := b.nodes[0]
-		expected = elementChildren[n.Level]
-		switch kind := p.base(word); {
-		case kind == kwContainer && n.Level == c4model.System, kind == kwComponent && n.Level == c4model.Container:
-			return p.element(b, s, n, kind)
-		case kind == kwGroup && (n.Level == c4model.System || n.Level == c4model.Container):
-			return p.groupBlock(b, s)
-		case kind == kwGroup && !s.opens && len(s.tokens) == 2:
-			n.groups = append(slices.Clone(n.groups[:n.stands]), s.arg(1))
-			return nil
-		}
-		if done, err := p.find(b, s); done || err != nil {
+		expected = elementChildren[b.nodes[0].Level]
+		if done, err := p.member(b, s); done || err != nil {
 			return err
 		}
 	}
@@ -215,39 +204,14 @@ func (p *parser) inElement(b *block, s statement) error {
 	if err := p.step(s, len(b.nodes)); err != nil {
 		return err
 	}
-	switch word {
+	switch word := s.word(); word {
 	case "description", "url", "technology":
-		if b.kind == inElement && word == "technology" && !shapes[keywordOf[b.nodes[0].Level]].technology {
+		if word == "technology" && b.kind == inElement && !shapes[keywordOf[b.nodes[0].Level]].technology {
 			break
 		}
-		var value string
-		if err := p.text(s, &value); err != nil {
-			return err
-		}
-		for _, n := range b.nodes {
-			switch word {
-			case "description":
-				n.Description = value
-			case "url":
-				n.URL = value
-			case "technology":
-				n.Technology = value
-			}
-		}
-		return nil
+		return p.describe(b, s)
 	case "tags", "tag":
-		for _, n := range b.nodes {
-			for _, t := range s.tokens[1:] {
-				var err error
-				if n.Tags, err = p.addTags(s.at, n.Tags, impliedTag[n.Level], t.text); err != nil {
-					return err
-				}
-				if err := p.step(s, cost(t.text)); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
+		return p.tag(b, s)
 	case "properties":
 		return p.push(s, &block{kind: inProperties, nodes: b.nodes, set: func(name, value string) {
 			for _, n := range b.nodes {
@@ -258,6 +222,54 @@ func (p *parser) inElement(b *block, s statement) error {
 		return p.skip(s)
 	}
 	return p.unexpected(s, expected)
+}
+
+// member handles what stands inside one element: children, groups, and the words that reopen something.
+func (p *parser) member(b *block, s statement) (done bool, err error) {
+	n := b.nodes[0]
+	switch kind := p.base(s.word()); {
+	case kind == kwContainer && n.Level == c4model.System, kind == kwComponent && n.Level == c4model.Container:
+		return true, p.element(b, s, n, kind)
+	case kind == kwGroup && (n.Level == c4model.System || n.Level == c4model.Container):
+		return true, p.groupBlock(b, s)
+	case kind == kwGroup && !s.opens && len(s.tokens) == 2: // a component names the group it stands in
+		n.groups = append(slices.Clone(n.groups[:n.stands]), s.arg(1))
+		return true, nil
+	}
+	return p.find(b, s)
+}
+
+func (p *parser) describe(b *block, s statement) error {
+	var value string
+	if err := p.text(s, &value); err != nil {
+		return err
+	}
+	for _, n := range b.nodes {
+		switch s.word() {
+		case "description":
+			n.Description = value
+		case "url":
+			n.URL = value
+		case "technology":
+			n.Technology = value
+		}
+	}
+	return nil
+}
+
+func (p *parser) tag(b *block, s statement) error {
+	for _, n := range b.nodes {
+		for _, t := range s.tokens[1:] {
+			var err error
+			if n.Tags, err = p.addTags(s.at, n.Tags, impliedTag[n.Level], t.text); err != nil {
+				return err
+			}
+			if err := p.step(s, cost(t.text)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 var keywordOf = map[c4model.Level]string{

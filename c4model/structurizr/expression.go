@@ -76,9 +76,9 @@ func combine[T any](expression string, atom func(string) func(T) bool) (func(T) 
 		return nil, 0
 	}
 	var alternatives []func(T) bool
-	for _, alternative := range strings.Split(expression, "||") {
+	for alternative := range strings.SplitSeq(expression, "||") {
 		var all []func(T) bool
-		for _, text := range strings.Split(alternative, "&&") {
+		for text := range strings.SplitSeq(alternative, "&&") {
 			t := atom(strings.TrimSpace(text))
 			if t == nil {
 				return nil, 0
@@ -188,7 +188,7 @@ func foldedProperty(properties map[string]string, name string) string {
 
 // hasTags tells whether all tags of a comma-separated list are there, implied ones included.
 func hasTags(tags []string, list string, implied ...string) bool {
-	for _, tag := range strings.Split(list, ",") {
+	for tag := range strings.SplitSeq(list, ",") {
 		tag = strings.TrimSpace(tag)
 		if !slices.Contains(tags, tag) && !slices.Contains(implied, tag) {
 			return false

@@ -66,13 +66,10 @@ func (p *parser) resolve(identifier string, b *block) (entity, bool) {
 
 // scope gives the element inside which identifiers are looked up first, nil outside every element.
 func (b *block) scope() *node {
-	switch {
-	case b.kind == inElement:
+	if b.kind == inElement {
 		return b.nodes[0]
-	case b.kind == inElements:
-		return b.standsIn
 	}
-	return nil
+	return b.standsIn
 }
 
 // unknown refuses an identifier that names nothing, with those that end alike.

@@ -179,7 +179,7 @@ func (p *parser) readDecisions(source *decisionSource) error {
 		return nil
 	}
 	for _, w := range warnings {
-		p.addWarning(w)
+		p.addWarning(w.Position, w.NotIncluded, "%s", w.Message)
 	}
 	for _, d := range decisions {
 		d.Element = source.element

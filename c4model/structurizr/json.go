@@ -140,7 +140,7 @@ func jsonProblem(name string, data []byte, err error) error {
 // jsonReader turns a decoded workspace into nodes and links.
 type jsonReader struct {
 	*builder
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // a reader lives as long as the call that made it
 	file    string
 	byID    map[string]*node
 	outside map[string]bool // ids of deployment nodes and custom elements

@@ -35,5 +35,5 @@ const (
 	// MaxWarnings bounds the warnings of one model; the last one says how many more there were.
 	MaxWarnings = 200
 	// MaxBulkSteps bounds how often !elements and !relationships touch something: a few lines can name everything.
-	MaxBulkSteps = 20_000_000
+	MaxBulkSteps = 5_000_000
 )

@@ -53,11 +53,16 @@ func garbage(size int) map[string][]byte {
 
 // TestGarbage feeds ten megabytes of each kind, and as much as the size limit lets through, to both readers. The bound
 // on memory is what matters: it is checked after the size has passed, where only the other limits help.
-func TestGarbage(t *testing.T) { // not parallel: it counts what is allocated
+//
+//nolint:paralleltest // it counts what is allocated
+func TestGarbage(t *testing.T) {
 	const most = 512 << 20 // bytes allocated in total, nearly all of it short-lived
 	for _, size := range []int{10 << 20, structurizr.MaxDSLBytes - 4096} {
 		for kind, data := range garbage(size) {
 			for _, name := range []string{"w.dsl", "w.json"} {
+				if strings.Contains(kind, "JSON") != (name == "w.json") && !strings.Contains(kind, "bytes") {
+					continue // refused at its first byte
+				}
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				m, err := read(t.Context(), c4model.NewRoot(fstest.MapFS{name: {Data: data}}), name)
@@ -111,7 +116,7 @@ func TestLimits(t *testing.T) {
 		{"tags", inModel("person a {", repeat(structurizr.MaxTags, "tag t%d"), "}"), inModel("person a {", repeat(structurizr.MaxTags+1, "tag t%d"), "}"), "more than 100 tags"},
 		{"line", inModel("person \"" + strings.Repeat("a", structurizr.MaxLineBytes-20) + "\""), inModel("person \"" + strings.Repeat("a", structurizr.MaxLineBytes) + "\""), "a line of more than 1048576 bytes"},
 		{"constants", doubling(17), doubling(40), "constants that expand to more than"},
-		{"bulk operations", bulk(10), bulk(10_000), "bulk operations that touch more than"},
+		{"bulk operations", bulk(10), bulk(1_000), "bulk operations that touch more than"},
 		{"archetypes", inModel("archetypes {", "a0 = container", "a1 = a0", "}"), inModel("archetypes {", "a = container", strings.Repeat("a = a\n", 20), "}"), "more than 16 deep"},
 		{"expressions", inModel("person a", "!elements "+strings.Repeat("a||", 100)+"* {", "}"), "", ""},
 	}

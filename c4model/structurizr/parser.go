@@ -24,7 +24,7 @@ func ReadDSL(ctx context.Context, root *c4model.Root, name string) (*c4model.Mod
 // parser reads DSL files into its builder.
 type parser struct {
 	*builder
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // a parser lives as long as the call that made it
 	root *c4model.Root
 
 	blocks       []*block
@@ -327,6 +327,7 @@ func (p *parser) line(l logicalLine) error {
 		return p.inArchetype(b, s)
 	case inDecisions:
 		return p.inDecisions(b, s)
+	case inSkipped: // handled above
 	}
 	return p.unexpected(s, "nothing here")
 }
