@@ -17,14 +17,14 @@ const (
 // passwordWords name what people choose, which may look like a word; secretWords name what machines generate.
 var (
 	passwordWords = set("password passwd pwd passphrase passcode pgpassword kennwort passwort")
-	secretWords   = set("secret token apikey credential credentials authtoken accesstoken accesskey secretkey privatekey authkey clientsecret bearer auth")
+	secretWords   = set("secret token apikey credential credentials authtoken accesstoken accesskey secretkey privatekey authkey clientsecret bearer")
 	// keyWords make a secret of the word "key" after them.
 	keyWords = set("api access secret private encryption signing master auth account shared ssh deploy service admin session subscription storage webhook hmac jwt")
 	// describing words after those above name something about a secret, not the secret.
 	describing = set("id ids name names file files path dir url uri endpoint env var variable type kind length len size count limit limits budget ttl expiry expires " +
 		"expiration expired age policy field header prefix format version min max hint manager store provider ref reference arn rotation index label bucket " +
 		"required enabled disabled valid used usage scheme method mode scope scopes audience issuer at time in rate window hash algorithm parser source")
-	measuring = set("max min num total count has is use uses enable disable require requires no show hide reset forgot change missing invalid wrong")
+	measuring = set("errcode err error max min num total count has is use uses enable disable require requires no show hide reset forgot change missing invalid wrong")
 )
 
 func set(words string) map[string]bool {
@@ -52,15 +52,15 @@ func assignments(text string, yield func(secret)) {
 		default:
 			continue
 		}
-		name, flag := nameBefore(text, at)
-		if name == "" || text[at] == ' ' && !flag {
+		name, nameStart := nameBefore(text, at)
+		if name == "" || text[at] == ' ' && !strings.HasPrefix(name, "--") {
 			continue
 		}
 		s := strengthOf(name)
 		if s == notSecret {
 			continue
 		}
-		v := valueAfter(text, at)
+		v := valueAfter(text, at, nameStart, nameStart+len(name))
 		if v.end > v.start && v.isSecret(text, at, name, s) {
 			for !v.quoted && v.end-v.start >= maxExamined && v.end < len(text) && isBare(text[v.end]) {
 				v.end++ // what was not looked at belongs to it
@@ -71,8 +71,8 @@ func assignments(text string, yield func(secret)) {
 	}
 }
 
-// nameBefore reads the name that ends before at, over a closing quote and spaces, and tells whether it is a command line flag.
-func nameBefore(text string, at int) (name string, flag bool) {
+// nameBefore reads the name that ends before at, over a closing quote and spaces, and tells where it starts.
+func nameBefore(text string, at int) (name string, start int) {
 	end := at
 	if text[at] != ' ' {
 		for end > 0 && at-end < 8 && (text[end-1] == ' ' || text[end-1] == '\t') {
@@ -85,14 +85,14 @@ func nameBefore(text string, at int) (name string, flag bool) {
 			end--
 		}
 	}
-	start := end
+	start = end
 	for start > 0 && end-start < maxName && (isAlnum(text[start-1]) || text[start-1] == '_' || text[start-1] == '-' || text[start-1] == '.') {
 		start--
 	}
 	if text[at] == '>' && (start == 0 || text[start-1] != '<') {
-		return "", false
+		return "", 0
 	}
-	return text[start:end], strings.HasPrefix(text[start:end], "--")
+	return text[start:end], start
 }
 
 // strengthOf judges a name by its words.
@@ -106,6 +106,8 @@ func strengthOf(name string) strength {
 		switch {
 		case passwordWords[w], w == "pass" && i > 0 && i == len(words)-1:
 			found, last = strong, i
+		case w == "auth" && i == len(words)-1: // _auth of npm; authMethod and the like are none
+			found, last = max(found, weak), i
 		case secretWords[w], w == "key" && i > 0 && keyWords[words[i-1]]:
 			found, last = max(found, weak), i
 		}
@@ -141,8 +143,8 @@ type value struct {
 	spaced     bool // spaces before it
 }
 
-// valueAfter reads the value after the separator at.
-func valueAfter(text string, at int) value {
+// valueAfter reads the value after the separator at, of the name that starts and ends where it says.
+func valueAfter(text string, at, nameStart, nameEnd int) value {
 	start := at + 1
 	if text[at] != '>' && text[at] != ' ' {
 		start = skipOne(text, start, "=>")
@@ -151,6 +153,9 @@ func valueAfter(text string, at int) value {
 	v := value{start: begin, end: begin, spaced: begin > start}
 	if begin < len(text) && strings.IndexByte("\"'`", text[begin]) >= 0 {
 		quote := text[begin]
+		if nameStart > 0 && text[nameStart-1] == quote && text[nameEnd] != quote {
+			return v // "NAME=" + value: the quote closes
+		}
 		for end := begin + 1; end < len(text) && end-begin < maxValue && text[end] != '\n'; end++ {
 			if text[end] == '\\' {
 				end++
@@ -162,7 +167,8 @@ func valueAfter(text string, at int) value {
 		}
 		v.start++ // a quote that is not closed
 	}
-	for v.end = v.start; v.end < len(text) && v.end-v.start < maxExamined && isBare(text[v.end]); v.end++ {
+	inQuery := nameStart > 0 && (text[nameStart-1] == '?' || text[nameStart-1] == '&')
+	for v.end = v.start; v.end < len(text) && v.end-v.start < maxExamined && isBare(text[v.end]) && (!inQuery || text[v.end] != '&'); v.end++ {
 		if text[v.end] == '[' && strings.HasPrefix(text[v.end:], Mark) { // a value that is redacted already, or in part
 			v.end += len(Mark) - 1
 		}

@@ -95,6 +95,8 @@ var secrets = []struct{ kind, text, secret string }{
 	{"assignment", "<password>%s</password>", "letmein1"},
 	{"assignment", "the passphrase is in the note: passphrase: %s", "tr0ub4dor"},
 	{"assignment", "session_key: %s", hex32},
+	{"assignment", "//registry/:_auth=%s", "YXBwOnMzY3IzdHNlY3JldA=="},
+	{"assignment", `os.Setenv("DB_PASSWORD", "x"); url := "db?password=%s&x=1"`, "letmein"},
 }
 
 func TestSecretsAreRedacted(t *testing.T) {
@@ -202,6 +204,9 @@ var innocent = []string{
 	"ETag: W/\"3f9a1c7e5b2d8046\"",
 	"版本 v1.2.3 的密码策略: 12 个字符",
 	"🎉 a=b c:d",
+	"client.authMechanism = scramSHA256PlusName",
+	`const ERRCODE_INVALID_PASSWORD = "28P01"`,
+	`cmd.Env = append(os.Environ(), "PWD="+dst, "LANG=C")`,
 }
 
 func TestInnocentTextStays(t *testing.T) {

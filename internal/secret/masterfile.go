@@ -47,7 +47,7 @@ func LoadMasterFile(path string) (*Master, error) {
 	if err != nil {
 		return nil, fileProblem(path, "cannot be opened", err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fileProblem(path, "cannot be examined", err)

@@ -24,10 +24,14 @@ type statement struct {
 	scopes      []string        // environments, systems, days
 	words       []string        // stems of what is left, without stop words
 	order       []string        // words, identifiers, negations and comparators as they stand
+	direction   string          // a preposition that waits for its word
 	has         map[string]bool // every token, folded, and its stem
 	unquoted    string          // the text without quotation marks and punctuation, single spaced
 	cjk         string          // Han, Kana and Hangul without spaces
-	passive     bool            // a "by" after a participle
+	related     []string        // prepositions of direction, each with the word after it
+	listed      int             // how often things are joined by and
+	passive     bool            // a participle after a form of be
+	byAgent     bool            // "by" after a participle
 }
 
 // token is a piece of text between spaces, without the punctuation around it.
@@ -199,6 +203,10 @@ func (s *statement) readWord(t token, next int, tokens []token) {
 	if italian := strings.TrimPrefix(strings.TrimPrefix(word, "l'"), "un'"); italian != word {
 		word = italian
 	}
+	if base, ok := strings.CutSuffix(word, "-only"); ok { // append-only
+		s.comparators = append(s.comparators, only)
+		word = base
+	}
 	word = strings.ReplaceAll(word, "-", "")
 	root := stem(word)
 	if denies, ok := denials[word]; ok {
@@ -212,9 +220,18 @@ func (s *statement) readWord(t token, next int, tokens []token) {
 	if where, ok := scopes[word]; ok {
 		s.scopes = append(s.scopes, where)
 	}
+	if next >= 2 && formsOfBe[tokens[next-2].lower] && isParticiple(word) {
+		s.passive = true
+	}
 	switch {
 	case word == "by" && next >= 2 && isParticiple(tokens[next-2].lower):
-		s.passive = true
+		s.byAgent = true
+		return
+	case word == "and" || word == "&":
+		s.listed++
+		return
+	case directions[word]:
+		s.direction = word
 		return
 	case english.IsStopWord(word) || fillers[word] || word == "":
 		return
@@ -227,6 +244,9 @@ func (s *statement) readWord(t token, next int, tokens []token) {
 	}
 	s.words = append(s.words, root)
 	s.order = append(s.order, root)
+	if s.direction != "" {
+		s.related, s.direction = append(s.related, s.direction+" "+root), ""
+	}
 }
 
 func isParticiple(word string) bool {
@@ -284,6 +304,8 @@ func (s *statement) readPhrase(tokens []token) int {
 			s.order = append(s.order, p.meaning)
 		case ofObligation:
 			s.obligations = append(s.obligations, p.meaning)
+		case ofScope:
+			s.scopes = append(s.scopes, p.meaning)
 		}
 		return len(p.words)
 	}

@@ -24,6 +24,10 @@ const maxBytes = 16 << 10
 // two in a restatement. More is another fact that a merge would lose.
 const maxAdded = 2
 
+// maxExchanged is how many words of content may stand on one side only, counted over both, for the texts to be one statement
+// with something else in it. Texts that differ in more words are worded differently, and the other rules judge them.
+const maxExchanged = 3
+
 // Reason says in words what differs. The zero value says that nothing does.
 type Reason struct {
 	Category string // numbers, negation, identifiers …
@@ -75,6 +79,7 @@ var comparisons = []func(x, y *statement) Reason{
 	compareWords,
 	compareOrder,
 	compareNegated,
+	compareRelated,
 }
 
 // differ compares two multisets.
@@ -222,13 +227,17 @@ func compareOpposites(x, y *statement) Reason {
 	return Reason{}
 }
 
-// compareWords finds texts that are alike but for one word in place of another, where an embedding sees hardly a difference
-// (acquire, release; orders, invoices), and texts that say all the other does and more.
+// compareWords finds texts that are alike but for a word or two in place of another, where an embedding sees hardly a
+// difference (orders, invoices; null, an empty list), and texts that say all the other does and more.
 func compareWords(x, y *statement) Reason {
 	onlyX, onlyY := subtract(unique(x.words), unique(y.words)), subtract(unique(y.words), unique(x.words))
 	switch {
-	case len(onlyX) == 1 && len(onlyY) == 1 && !synonyms(onlyX[0], onlyY[0]):
-		return Reason{"words", onlyX[0], onlyY[0]}
+	case len(onlyX) == 1 && len(onlyY) == 1 && synonyms(onlyX[0], onlyY[0]):
+		return Reason{}
+	case len(onlyX) > 0 && len(onlyY) > 0 && len(onlyX)+len(onlyY) <= maxExchanged:
+		return Reason{"words", list(onlyX), list(onlyY)}
+	case x.listed != y.listed && (len(onlyX) == 0) != (len(onlyY) == 0): // reads and writes; writes
+		return Reason{"words", list(onlyX), list(onlyY)}
 	case len(onlyX) == 0 && len(onlyY) > maxAdded, len(onlyY) == 0 && len(onlyX) > maxAdded:
 		return Reason{"words", list(onlyX), list(onlyY)}
 	}
@@ -259,8 +268,11 @@ func compareCJK(a, b string) Reason {
 
 // compareOrder finds two things that changed places: A calls B is not B calls A, unless one of them says it in the passive.
 func compareOrder(x, y *statement) Reason {
-	if x.passive != y.passive {
+	switch {
+	case x.byAgent != y.byAgent:
 		return swappedInPassive(x, y)
+	case x.passive != y.passive:
+		return Reason{}
 	}
 	a, b := unique(x.identifiers), x.identifiers
 	if len(a) > 1 && len(a) == len(b) && len(y.identifiers) == len(b) && !slices.Equal(x.identifiers, y.identifiers) {
@@ -292,8 +304,21 @@ func swappedInPassive(x, y *statement) Reason {
 // compareNegated wants the same things denied when both texts have the same words: "cache errors, do not cache results" is
 // not "do not cache errors, cache results".
 func compareNegated(x, y *statement) Reason {
-	if !slices.Equal(slices.Sorted(slices.Values(x.words)), slices.Sorted(slices.Values(y.words))) {
+	if !sameWords(x, y) {
 		return Reason{}
 	}
 	return differ("what is denied", x.denied(), y.denied())
+}
+
+// compareRelated wants the same things after from, to, over and the like when both texts have the same words: composition
+// over inheritance is not inheritance over composition.
+func compareRelated(x, y *statement) Reason {
+	if !sameWords(x, y) || len(x.related) != len(y.related) {
+		return Reason{}
+	}
+	return differ("direction", x.related, y.related)
+}
+
+func sameWords(x, y *statement) bool {
+	return slices.Equal(slices.Sorted(slices.Values(x.words)), slices.Sorted(slices.Values(y.words)))
 }

@@ -60,6 +60,9 @@ var numberWords = map[string]float64{
 	"tre": 3, "quattro": 4, "cinque": 5, "sette": 7, "otto": 8, "nove": 9, "dieci": 10, "cento": 100, "mille": 1000,
 }
 
+// afterPronoun are words that make the "one" before them a person.
+var afterPronoun = buildSet("must should can cannot may might could needs has never")
+
 // multipliers follow another number word.
 var multipliers = map[string]float64{"hundred": 100, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 
@@ -138,6 +141,9 @@ func (s *statement) numberInWords(tokens []token) (found []number, used int) {
 			n, _ := s.quantity(format(tens), m[2], nil)
 			return []number{n}, 1
 		}
+		return nil, 0
+	}
+	if tokens[0].lower == "one" && len(tokens) > 1 && afterPronoun[tokens[1].lower] {
 		return nil, 0
 	}
 	total, part := 0.0, 0.0

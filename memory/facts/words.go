@@ -11,22 +11,25 @@ const (
 	mai       = "mai"     // denies by itself, and only stresses a "non" before it
 	insteadOf = "instead of"
 
-	atMost  = "at most"
-	atLeast = "at least"
-	more    = "more than"
-	less    = "less than"
-	before  = "before"
-	after   = "after"
-	until   = "until"
-	during  = "during"
-	only    = "only"
-	exactly = "exactly"
-	always  = "always"
-	rarely  = "sometimes"
-	about   = "about"
-	every   = "all"
-	some    = "some"
-	maybe   = "if"
+	atMost    = "at most"
+	atLeast   = "at least"
+	more      = "more than"
+	less      = "less than"
+	before    = "before"
+	after     = "after"
+	until     = "until"
+	during    = "during"
+	only      = "only"
+	exactly   = "exactly"
+	always    = "always"
+	usually   = "usually"
+	sometimes = "sometimes"
+	rarely    = "rarely"
+	or        = "or"
+	about     = "about"
+	every     = "all"
+	some      = "some"
+	maybe     = "if"
 
 	must   = "must"
 	should = "should"
@@ -39,9 +42,10 @@ const (
 	ofNegation kind = iota
 	ofComparison
 	ofObligation
+	ofScope
 )
 
-// phrase is a way to say a negation, comparison or obligation.
+// phrase is a way to say a negation, comparison, obligation or period.
 type phrase struct {
 	words   []string
 	kind    kind
@@ -72,10 +76,17 @@ var phrases = buildPhrases(
 	group{ofComparison, exactly, true, "exactly|precisely"},
 	group{ofComparison, about, true, "about|around|roughly|approximately|almost|nearly"},
 	group{ofComparison, always, false, "always|sempre"},
-	group{ofComparison, rarely, false, "sometimes|occasionally|usually|often|mostly|typically|rarely|seldom"},
+	group{ofComparison, usually, false, "usually|often|mostly|typically|frequently|normally"},
+	group{ofComparison, sometimes, false, "sometimes|occasionally"},
+	group{ofComparison, rarely, false, "rarely|seldom"},
+	group{ofComparison, or, false, "or"},
 	group{ofComparison, every, false, "all|every|each|any|tutti|tutte|ogni"},
 	group{ofComparison, some, false, "some|few|several|many|most"},
 	group{ofComparison, maybe, false, "if|when|whenever|only if|only when"},
+	group{ofScope, "hourly", false, "every hour|each hour|once an hour|per hour|hourly"},
+	group{ofScope, "daily", false, "every night|each night|every day|each day|once a day|per day|nightly|daily"},
+	group{ofScope, "weekly", false, "every week|each week|once a week|per week|weekly"},
+	group{ofScope, "monthly", false, "every month|each month|once a month|per month|monthly"},
 	group{ofObligation, must, false, "must|has to|have to|needs to|need to|shall|is required to|are required to|deve|devono"},
 	group{ofObligation, should, false, "should|ought to|dovrebbe"},
 	group{ofObligation, may, false, "may|might|can|could|is allowed to|are allowed to|is able to|can be|puo|può|possono"},
@@ -139,7 +150,6 @@ var scopes = map[string]string{
 	"test": "test", "tests": "test", "testing": "test", "ci": "ci", "local": "local", "locally": "local", "remote": "remote", "remotely": "remote",
 	"linux": "linux", "windows": "windows", "macos": "macos", "mac": "macos", "debian": "debian", "ubuntu": "ubuntu", "android": "android", "ios": "ios",
 	"monday": "monday", "tuesday": "tuesday", "wednesday": "wednesday", "thursday": "thursday", "friday": "friday", "saturday": "saturday", "sunday": "sunday",
-	"nightly": "daily", "daily": "daily", "hourly": "hourly", "weekly": "weekly", "monthly": "monthly", "yearly": "yearly",
 }
 
 // fillers carry no fact.
@@ -154,6 +164,11 @@ func buildSet(words string) map[string]bool {
 	}
 	return set
 }
+
+// directions are prepositions whose ends cannot be exchanged. By is left to the passive.
+var directions = buildSet("from to into onto over than through via behind")
+
+var formsOfBe = buildSet("is are was were be been being gets get")
 
 // participles are irregular ones before "by".
 var participles = buildSet("read written sent set held run built made done kept taken given known found seen thrown driven chosen " +

@@ -122,6 +122,19 @@ func version(w string) (bare string, ok bool) {
 	return bare, dots > 0 && digits > 0
 }
 
+// versioned recognises a name with a version, such as Go1.26, and gives its parts.
+func versioned(w string) (name, number string, ok bool) {
+	end := 0
+	for end < len(w) && (w[end]|0x20 >= 'a' && w[end]|0x20 <= 'z') {
+		end++
+	}
+	if end == 0 {
+		return "", "", false
+	}
+	number, ok = version(w[end:])
+	return w[:end], number, ok
+}
+
 // isGrouped recognises a number with its thousands set off by commas, 1,234,567.
 func isGrouped(w string) bool {
 	first, rest, ok := strings.Cut(w, ",")

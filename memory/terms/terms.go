@@ -180,6 +180,12 @@ func (c *collector) word(w string) {
 		c.add(bare)
 		return
 	}
+	if name, number, ok := versioned(w); ok {
+		c.add(strings.ToLower(w))
+		c.plain(strings.ToLower(name))
+		c.add(number)
+		return
+	}
 	if isGrouped(w) {
 		c.add(strings.ReplaceAll(w, ",", ""))
 		return

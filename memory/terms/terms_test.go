@@ -44,6 +44,7 @@ func TestOf(t *testing.T) {
 		{"hash stays whole", "3f2a9bc1d4e5", "3f2a9bc1d4e5"},
 		{"version", "v1.2.3", "v1.2.3 1.2.3"},
 		{"version in words", "since 1.26.", "sinc 1.26"},
+		{"name and version", "Go1.26 node22.1", "go1.26 go 1.26 node22.1 node 22.1"},
 		{"decimal", "0.94", "0.94"},
 		{"thousands", "1,000,000 rows", "1000000 row"},
 		{"unit attached", "5MB", "5mb 5 mb"},
