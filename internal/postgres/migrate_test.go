@@ -111,6 +111,7 @@ func TestBackupBeforeMigrating(t *testing.T) {
 		"empty":     {0, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			backups := 0
 			err := postgres.BringForward(t.Context(), postgres.Version{Current: test.current, Wanted: 2}, postgres.Config{
 				OwnerURL:      d.Owner,

@@ -50,6 +50,7 @@ func TestOpenRefusesRoles(t *testing.T) {
 		"superuser in disguise":  {d.Admin + "&options=-c%20role%3Dstele_app", "session role"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			db, err := postgres.Open(t.Context(), postgres.Config{URL: test.url})
 			if err == nil {
 				db.Close()
@@ -74,6 +75,7 @@ func TestOpenExplains(t *testing.T) {
 		"no database":    {strings.Replace(d.App, d.Name, "absent_database", 1), "does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, err := postgres.Open(t.Context(), postgres.Config{URL: test.url})
 			p, ok := problem.As(err)
 			if !ok || !strings.Contains(p.Detail, test.want) || len(p.Fixes) == 0 {

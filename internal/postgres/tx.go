@@ -90,7 +90,7 @@ func (db *DB) run(ctx context.Context, begin string, fn func(pgx.Tx) error) erro
 				"try again").Because(err)
 		}
 		// Full jitter: those that met once would otherwise meet again.
-		timer := time.NewTimer(time.Duration(rand.Int64N(int64(2 * backoff))))
+		timer := time.NewTimer(time.Duration(rand.Int64N(int64(2 * backoff)))) //nolint:gosec // jitter is no secret
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

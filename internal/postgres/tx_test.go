@@ -169,10 +169,10 @@ func TestWriteSkew(t *testing.T) {
 	}
 }
 
-func TestTransactionLimits(t *testing.T) {
+func TestTransactionLimits(t *testing.T) { //nolint:tparallel // one connection serves all
 	t.Parallel()
 	db := pgtest.New(t, onlyOneConnection)
-	t.Run("statement timeout", func(t *testing.T) {
+	t.Run("statement timeout", func(t *testing.T) { //nolint:paralleltest // in order
 		err := db.WithoutOrg(t.Context(), postgres.TxOptions{StatementTimeout: 20 * time.Millisecond}, func(tx pgx.Tx) error {
 			_, err := tx.Exec(t.Context(), "SELECT pg_sleep(60)")
 			return err
@@ -181,7 +181,7 @@ func TestTransactionLimits(t *testing.T) {
 			t.Errorf("got %v, want a problem that says it took too long", err)
 		}
 	})
-	t.Run("cancelled statement", func(t *testing.T) {
+	t.Run("cancelled statement", func(t *testing.T) { //nolint:paralleltest // in order
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		err := db.WithoutOrg(ctx, postgres.TxOptions{}, func(tx pgx.Tx) error {
@@ -192,14 +192,14 @@ func TestTransactionLimits(t *testing.T) {
 			t.Errorf("got %v, want the context's error", err)
 		}
 	})
-	t.Run("read only", func(t *testing.T) {
+	t.Run("read only", func(t *testing.T) { //nolint:paralleltest // in order
 		org := uuid.New()
 		err := db.InOrg(t.Context(), org, postgres.TxOptions{ReadOnly: true}, func(tx pgx.Tx) error { return insertOrganization(t.Context(), tx, org) })
 		if postgres.SQLState(err) != "25006" {
 			t.Errorf("got %v, want read_only_sql_transaction", err)
 		}
 	})
-	t.Run("no organization", func(t *testing.T) {
+	t.Run("no organization", func(t *testing.T) { //nolint:paralleltest // in order
 		err := db.InOrg(t.Context(), uuid.Nil, postgres.TxOptions{}, func(pgx.Tx) error { return nil })
 		if err == nil {
 			t.Error("the nil organization was accepted")

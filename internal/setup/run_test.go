@@ -97,6 +97,7 @@ func TestNothingRunsUnasked(t *testing.T) {
 		"no consent": {Facts{Root: true}, no, "nothing was installed"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var out bytes.Buffer
 			err := Execute(t.Context(), test.facts, plan, Options{Out: &out, Confirm: test.confirm})
 			if p, ok := problem.As(err); !ok || !strings.Contains(p.Detail, test.want) || len(p.Fixes) == 0 {

@@ -16,13 +16,14 @@ import (
 	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/postgres/embedded"
 	"github.com/stele-dev/stele/internal/postgres/installation"
+	"github.com/stele-dev/stele/internal/postgres/pgtest"
 	"github.com/stele-dev/stele/internal/problem"
 )
 
 // TestBackupAndRestore: a restore brings back the data of the backup, or leaves the data that is there.
-func TestBackupAndRestore(t *testing.T) {
+func TestBackupAndRestore(t *testing.T) { //nolint:tparallel // one cluster, one step after the other
 	t.Parallel()
-	c, _ := newCluster(t, time.Minute)
+	c := pgtest.NewCluster(t, embedded.Config{Unsafe: true}) // no crash in this test
 	dsns, db := mustStart(t, c)
 	keep(t, dsns)
 	dir := t.TempDir()
@@ -63,7 +64,7 @@ func TestBackupAndRestore(t *testing.T) {
 		_, err := conn.Exec(t.Context(), "REVOKE SELECT ON kept FROM stele_app")
 		return err
 	})
-	for name, test := range map[string]struct{ file, want string }{
+	for name, test := range map[string]struct{ file, want string }{ //nolint:paralleltest // in order
 		"missing":            {filepath.Join(dir, "missing.dump"), "cannot read the backup"},
 		"not a backup":       {write("text.dump", []byte("hello")), "is no backup"},
 		"cut off":            {write("cut.dump", whole[:len(whole)-100]), "cannot be restored"},
@@ -131,9 +132,9 @@ func databases(t *testing.T, dsns embedded.DSNs) []string {
 }
 
 // TestNightlyBackups and upgrades share a cluster: both are about what lies in the backup folder.
-func TestNightlyBackupsAndUpgrade(t *testing.T) {
+func TestNightlyBackupsAndUpgrade(t *testing.T) { //nolint:tparallel // one cluster, one step after the other
 	t.Parallel()
-	c, _ := newCluster(t, time.Minute)
+	c := pgtest.NewCluster(t, embedded.Config{Unsafe: true}) // no crash in this test
 	dsns, err := c.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -173,14 +174,14 @@ func TestNightlyBackupsAndUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("nothing to do", func(t *testing.T) {
+	t.Run("nothing to do", func(t *testing.T) { //nolint:paralleltest // in order
 		var report strings.Builder
 		err := c.Upgrade(t.Context(), func(line string) { report.WriteString(line) })
 		if err != nil || !strings.Contains(report.String(), "nothing to do") {
 			t.Errorf("%v, report %q", err, report.String())
 		}
 	})
-	t.Run("old programs present", func(t *testing.T) {
+	t.Run("old programs present", func(t *testing.T) { //nolint:paralleltest // in order
 		var report strings.Builder
 		err := c.CarryOver(t.Context(), inst.Major, &inst, inst, func(line string) { report.WriteString(line + "\n") })
 		if err != nil {
@@ -193,7 +194,7 @@ func TestNightlyBackupsAndUpgrade(t *testing.T) {
 			t.Errorf("%d rows after the upgrade, want 2; report: %s", n, report.String())
 		}
 	})
-	t.Run("old programs gone", func(t *testing.T) {
+	t.Run("old programs gone", func(t *testing.T) { //nolint:paralleltest // in order
 		if err := c.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +225,7 @@ func TestNightlyBackupsAndUpgrade(t *testing.T) {
 			t.Errorf("%d rows after the upgrade, want the one of the backup", n)
 		}
 	})
-	t.Run("no backup", func(t *testing.T) {
+	t.Run("no backup", func(t *testing.T) { //nolint:paralleltest // in order
 		if err := c.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -30,21 +30,21 @@ import (
 	"github.com/stele-dev/stele/internal/problem"
 )
 
-// Config says where the cluster lives and how it runs. Zero values mean the defaults.
+// Config says where the cluster lives and how it runs. Zero values mean the defaults. It travels to the supervisor as JSON.
 type Config struct {
 	// DataDir is Stele's data folder (STELE_DATA_DIR); default DefaultDataDir().
-	DataDir string
+	DataDir string `json:"data_dir"`
 	// BinDir holds postgres and initdb (STELE_POSTGRES_BIN); default: the newest usable installation found.
-	BinDir string
+	BinDir string `json:"bin_dir"`
 	// Idle is how long the cluster stays up without a client (STELE_DB_IDLE); default 10 minutes.
-	Idle time.Duration
+	Idle time.Duration `json:"idle"`
 	// Supervisor is the command that calls Supervise, without arguments of its own; default this very program with
 	// "db run". The data folder is added as the last argument, for people who read process lists.
-	Supervisor []string
+	Supervisor []string `json:"supervisor"`
 	// MaxConnections of the server; default 60.
-	MaxConnections int
+	MaxConnections int `json:"max_connections"`
 	// Unsafe gives up durability for speed (fsync off); for tests only.
-	Unsafe bool
+	Unsafe bool `json:"unsafe"`
 }
 
 const (
@@ -240,7 +240,7 @@ func (c *Cluster) startUnderLock(ctx context.Context, deadline time.Time) (err e
 		if err != nil {
 			return err
 		}
-		if err := c.folder.ensureCluster(ctx, inst, secrets); err != nil {
+		if err := c.folder.ensureCluster(ctx, inst, secrets, c.cfg.Unsafe); err != nil {
 			return err
 		}
 		if err := c.spawnSupervisor(ctx, inst); err != nil {

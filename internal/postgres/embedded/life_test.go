@@ -3,6 +3,7 @@
 package embedded_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -84,7 +85,7 @@ func postmasters(c *embedded.Cluster) []int {
 }
 
 func parent(pid int) (ppid int) {
-	out, err := exec.Command("ps", "-o", "ppid=", "-p", fmt.Sprint(pid)).Output()
+	out, err := exec.CommandContext(context.Background(), "ps", "-o", "ppid=", "-p", fmt.Sprint(pid)).Output()
 	if err == nil {
 		_, _ = fmt.Sscan(string(out), &ppid)
 	}
@@ -92,16 +93,17 @@ func parent(pid int) (ppid int) {
 }
 
 // TestRecovery: whatever is killed, damaged or left behind, the next use finds a server and every acknowledged row.
-func TestRecovery(t *testing.T) {
+func TestRecovery(t *testing.T) { //nolint:tparallel // one cluster, one step after the other
 	t.Parallel()
 	c, _ := newCluster(t, time.Minute)
 	dsns, db := mustStart(t, c)
 	rows := 0
-	for _, test := range []struct {
+	for _, test := range []struct { //nolint:paralleltest // in order
 		name   string
 		damage func(t *testing.T, s embedded.Status)
 	}{
 		{"server killed while four write", func(t *testing.T, s embedded.Status) {
+			t.Helper()
 			acknowledged := writeUntilKilled(t, db, func() { kill(t, s.Server) })
 			eventually(t, "the supervisor starts another", func() bool {
 				now, err := c.Status(t.Context())
@@ -116,18 +118,24 @@ func TestRecovery(t *testing.T) {
 				}
 			}
 		}},
-		{"supervisor killed", func(t *testing.T, s embedded.Status) { killSupervisor(t, c, s) }},
+		{"supervisor killed", func(t *testing.T, s embedded.Status) {
+			t.Helper()
+			killSupervisor(t, c, s)
+		}},
 		{"both killed", func(t *testing.T, s embedded.Status) {
+			t.Helper()
 			killSupervisor(t, c, s)
 			kill(t, s.Server)
 		}},
 		{"supervisor and every process of the server killed", func(t *testing.T, s embedded.Status) {
+			t.Helper()
 			killSupervisor(t, c, s)
 			for _, pid := range append(c.ServerProcesses(), s.Server) {
 				kill(t, pid)
 			}
 		}},
-		{"stopped, and a pool that was open is used", func(t *testing.T, s embedded.Status) {
+		{"stopped, and a pool that was open is used", func(t *testing.T, _ embedded.Status) {
+			t.Helper()
 			if err := c.Stop(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -141,6 +149,7 @@ func TestRecovery(t *testing.T) {
 			}
 		}},
 		{"pid file of a process that is something else now", func(t *testing.T, s embedded.Status) {
+			t.Helper()
 			if err := c.Stop(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +157,8 @@ func TestRecovery(t *testing.T) {
 			content := fmt.Sprintf("%d\n%s\n1700000000\n5432\n%s\n\n\nready   \n", other, c.ServerData(), s.SocketDir)
 			writeAsServer(t, filepath.Join(c.ServerData(), "postmaster.pid"), content)
 		}},
-		{"passwords lost", func(t *testing.T, s embedded.Status) {
+		{"passwords lost", func(t *testing.T, _ embedded.Status) {
+			t.Helper()
 			if err := c.Stop(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -230,7 +240,7 @@ func killSupervisor(t *testing.T, c *embedded.Cluster, s embedded.Status) {
 // sleeper is a process of the server's account that has nothing to do with it.
 func sleeper(t *testing.T, like string) int {
 	t.Helper()
-	cmd := exec.Command("sleep", "600")
+	cmd := exec.CommandContext(context.Background(), "sleep", "600")
 	if os.Geteuid() == 0 {
 		info, err := os.Stat(like)
 		if err != nil {
@@ -267,7 +277,7 @@ func writeAsServer(t *testing.T, path, content string) {
 }
 
 // TestPrivate: files, socket and access are the owner's alone, and the roles are bound by row-level security.
-func TestPrivate(t *testing.T) {
+func TestPrivate(t *testing.T) { //nolint:tparallel // one cluster, one step after the other
 	t.Parallel()
 	// A socket's path has room for about 100 bytes; a data folder's may be longer.
 	dir := filepath.Join(pgtest.Dir(t), strings.Repeat("long", 25), "with spaces and 'quotes'")
@@ -324,7 +334,7 @@ func TestPrivate(t *testing.T) {
 	if err := c.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Run("socket folder taken", func(t *testing.T) {
+	t.Run("socket folder taken", func(t *testing.T) { //nolint:paralleltest // in order
 		if _, err := os.Lstat(s.SocketDir); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the socket's folder outlived the server: %v", err)
 		}
@@ -340,7 +350,7 @@ func TestPrivate(t *testing.T) {
 			t.Errorf("an open socket folder gave %v, want a problem that names it", err)
 		}
 	})
-	t.Run("data of another release", func(t *testing.T) {
+	t.Run("data of another release", func(t *testing.T) { //nolint:paralleltest // in order
 		if err := os.WriteFile(filepath.Join(c.ServerData(), "PG_VERSION"), []byte("14\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}

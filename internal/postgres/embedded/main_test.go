@@ -30,7 +30,7 @@ const clientArgument = "embedded-client"
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == clientArgument {
 		if err := beClient(os.Args[2]); err != nil {
-			fmt.Println(err)
+			fmt.Fprintln(os.Stdout, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
@@ -57,7 +57,7 @@ func beClient(dir string) error {
 		return err
 	}
 	defer db.Close()
-	fmt.Println("ready")
+	fmt.Fprintln(os.Stdout, "ready")
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return errors.Join(err, c.Close())
 }
@@ -81,7 +81,7 @@ func startClient(t *testing.T, dir string) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &client{cmd: exec.Command(self, clientArgument, dir), said: make(chan string, 1)}
+	c := &client{cmd: exec.CommandContext(context.Background(), self, clientArgument, dir), said: make(chan string, 1)}
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}

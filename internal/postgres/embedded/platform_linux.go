@@ -16,7 +16,7 @@ func dieWithParent(cmd *exec.Cmd) { attributes(cmd).Pdeathsig = fastShutdown }
 // serverProcesses lists the processes of a server on this data folder, found by their working directory: the postmaster
 // and, when it was killed, those it left behind.
 func serverProcesses(dataDir string) []int {
-	real, err := filepath.EvalSymlinks(dataDir)
+	resolved, err := filepath.EvalSymlinks(dataDir)
 	if err != nil {
 		return nil
 	}
@@ -27,7 +27,7 @@ func serverProcesses(dataDir string) []int {
 	var pids []int
 	for _, dir := range dirs {
 		cwd, err := os.Readlink(filepath.Join(dir, "cwd"))
-		if err != nil || strings.TrimSuffix(cwd, " (deleted)") != real {
+		if err != nil || strings.TrimSuffix(cwd, " (deleted)") != resolved {
 			continue
 		}
 		comm, err := os.ReadFile(filepath.Join(dir, "comm"))

@@ -72,7 +72,7 @@ func runAs(cmd *exec.Cmd, a account) {
 	if !a.switchUser {
 		return
 	}
-	attributes(cmd).Credential = &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)}
+	attributes(cmd).Credential = &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)} //nolint:gosec // ids come from the system's own table, where they have 32 bits
 }
 
 // detach makes the command survive this process and its terminal.
@@ -131,5 +131,3 @@ func tryFlock(f *os.File, mode lockMode) (bool, error) {
 		return false, fmt.Errorf("locking %s: %w", f.Name(), err)
 	}
 }
-
-func unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

@@ -36,5 +36,4 @@ func reap(int) bool                             { return true }
 func alive(int) bool                            { return false }
 func signalProcess(int, syscall.Signal) error   { return errWindows }
 func tryFlock(*os.File, lockMode) (bool, error) { return false, errWindows }
-func unlock(*os.File) error                     { return errWindows }
 func serverProcesses(string) []int              { return nil }

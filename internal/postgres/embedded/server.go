@@ -97,7 +97,7 @@ func (s server) start(ctx context.Context) (*process, error) {
 	if err := writeAtomically(s.folder.path("postgresql.conf"), []byte(s.settings()), readable); err != nil {
 		return nil, fmt.Errorf("writing the server's settings: %w", err)
 	}
-	hba := "# Written by Stele at every start.\nlocal all all scram-sha-256\n"
+	hba := "# Written by Stele at every start.\nlocal all all scram-sha-256\n" //nolint:dupword // every database, every role
 	if err := writeAtomically(s.folder.path("pg_hba.conf"), []byte(hba), readable); err != nil {
 		return nil, fmt.Errorf("writing the server's access rules: %w", err)
 	}
@@ -106,7 +106,7 @@ func (s server) start(ctx context.Context) (*process, error) {
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.Command(s.inst.Program("postgres"), "-D", s.dataDir, "-c", "config_file="+s.folder.path("postgresql.conf"))
+	cmd := exec.Command(s.inst.Program("postgres"), "-D", s.dataDir, "-c", "config_file="+s.folder.path("postgresql.conf")) //nolint:noctx // it is stopped by signals, gently
 	cmd.Dir = s.dataDir
 	cmd.Env = plainEnvironment()
 	cmd.Stdout, cmd.Stderr = log, log
@@ -246,7 +246,7 @@ func readPidFile(dataDir string) (pid int, state string, err error) {
 }
 
 // ensureCluster creates the cluster when there is none. It is made beside its place and moved there whole.
-func (f folder) ensureCluster(ctx context.Context, inst installation.Installation, s secrets) error {
+func (f folder) ensureCluster(ctx context.Context, inst installation.Installation, s secrets, unsafe bool) error {
 	if exists(f.dataDir()) {
 		if exists(f.path("new-passwords")) {
 			return f.resetAdminPassword(ctx, inst, s)
@@ -254,7 +254,7 @@ func (f folder) ensureCluster(ctx context.Context, inst installation.Installatio
 		return nil
 	}
 	fresh := f.path("data.new")
-	if err := f.initCluster(ctx, inst, fresh, s); err != nil {
+	if err := f.initCluster(ctx, inst, fresh, s, unsafe); err != nil {
 		return err
 	}
 	if err := os.Rename(fresh, f.dataDir()); err != nil {
@@ -264,7 +264,7 @@ func (f folder) ensureCluster(ctx context.Context, inst installation.Installatio
 }
 
 // initCluster makes a new cluster in dir, which must not matter: what is there is removed.
-func (f folder) initCluster(ctx context.Context, inst installation.Installation, dir string, s secrets) (err error) {
+func (f folder) initCluster(ctx context.Context, inst installation.Installation, dir string, s secrets, unsafe bool) (err error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("removing an unfinished cluster: %w", err)
 	}
@@ -282,8 +282,14 @@ func (f folder) initCluster(ctx context.Context, inst installation.Installation,
 	if runtime.GOOS == "darwin" {
 		ctype = "en_US.UTF-8"
 	}
-	cmd := exec.CommandContext(ctx, inst.Program("initdb"), "-D", dir, "--username="+adminRole, "--pwfile="+password, "--auth=scram-sha-256",
-		"--data-checksums", "--encoding=UTF8", "--locale=C", "--lc-ctype="+ctype, "--no-instructions")
+	args := []string{
+		"-D", dir, "--username=" + adminRole, "--pwfile=" + password, "--auth=scram-sha-256",
+		"--data-checksums", "--encoding=UTF8", "--locale=C", "--lc-ctype=" + ctype, "--no-instructions",
+	}
+	if unsafe {
+		args = append(args, "--no-sync")
+	}
+	cmd := exec.CommandContext(ctx, inst.Program("initdb"), args...)
 	cmd.Dir = dir
 	cmd.Env = plainEnvironment()
 	runAs(cmd, f.account)

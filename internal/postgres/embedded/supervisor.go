@@ -58,7 +58,7 @@ func (c *Cluster) spawnSupervisor(ctx context.Context, inst installation.Install
 		return err
 	}
 	defer read.Close()
-	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // it outlives the caller
 	cmd.Dir = c.cfg.DataDir
 	cmd.Env = append(plainEnvironment(), orderVariable+"="+string(text))
 	cmd.Stdout, cmd.Stderr = write, log
@@ -190,7 +190,7 @@ func (s *supervisor) run(ctx context.Context, starter io.WriteCloser) (err error
 		if reason != serverDied {
 			s.log.Info("stopping the server", "why", reason)
 			backups.stop()
-			return s.shutDown(p)
+			return s.shutDown(context.WithoutCancel(ctx), p)
 		}
 		now := s.now()
 		deaths = append(deaths, now)
@@ -294,8 +294,8 @@ func (s *supervisor) watch(ctx context.Context, p *process, backups *backups) (e
 }
 
 // shutDown stops the server and removes what is outside the data folder.
-func (s *supervisor) shutDown(p *process) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+func (s *supervisor) shutDown(ctx context.Context, p *process) error {
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	err := p.stop(ctx)
 	if s.folder.socketDir != s.folder.path("run") {

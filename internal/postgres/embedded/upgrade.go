@@ -71,7 +71,7 @@ func (c *Cluster) carryOver(ctx context.Context, major int, old *installation.In
 		return err
 	}
 	fresh := f.path("data.new")
-	if err := f.initCluster(ctx, newest, fresh, s); err != nil {
+	if err := f.initCluster(ctx, newest, fresh, s, c.cfg.Unsafe); err != nil {
 		return err
 	}
 	report("made a new cluster with PostgreSQL " + newest.Version)

@@ -32,10 +32,10 @@ var programs = []string{"postgres", "initdb", "pg_dump", "pg_restore"}
 
 // Installation is one PostgreSQL release on this machine.
 type Installation struct {
-	BinDir  string // absolute folder with postgres, initdb, pg_dump and pg_restore
-	Version string // as the server says it, such as "15.18"
-	Major   int    // such as 15
-	Vector  string // version of pgvector that CREATE EXTENSION would install, "" when there is none
+	BinDir  string `json:"bin_dir"` // absolute folder with postgres, initdb, pg_dump and pg_restore
+	Version string `json:"version"` // as the server says it, such as "15.18"
+	Major   int    `json:"major"`   // such as 15
+	Vector  string `json:"vector"`  // version of pgvector that CREATE EXTENSION would install, "" when there is none
 }
 
 // Program gives the path of one of the installation's programs.
@@ -93,11 +93,11 @@ func All(ctx context.Context) []Installation {
 	seen := map[string]bool{}
 	var all []Installation
 	for _, dir := range candidates(ctx) {
-		real, err := filepath.EvalSymlinks(dir)
-		if err != nil || seen[real] {
+		resolved, err := filepath.EvalSymlinks(dir)
+		if err != nil || seen[resolved] {
 			continue
 		}
-		seen[real] = true
+		seen[resolved] = true
 		if i, err := Inspect(ctx, dir); err == nil {
 			all = append(all, i)
 		}

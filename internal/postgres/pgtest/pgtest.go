@@ -42,7 +42,7 @@ const (
 
 // init turns the test binary into the cluster's supervisor when it was started as one. A test binary has no command for
 // it, and TestMain belongs to the tested package.
-func init() {
+func init() { //nolint:gochecknoinits // see above
 	if len(os.Args) < 2 || os.Args[1] != superviseArgument {
 		return
 	}
@@ -123,13 +123,22 @@ func NewEmpty(t testing.TB) Database {
 }
 
 // ConnectOwner connects to the test's database as stele_owner.
-func (d Database) ConnectOwner(t testing.TB) *pgx.Conn { return connect(t, d.Owner) }
+func (d Database) ConnectOwner(t testing.TB) *pgx.Conn {
+	t.Helper()
+	return connect(t, d.Owner)
+}
 
 // ConnectAdmin connects to the test's database as the superuser, for what only that role sees.
-func (d Database) ConnectAdmin(t testing.TB) *pgx.Conn { return connect(t, d.Admin) }
+func (d Database) ConnectAdmin(t testing.TB) *pgx.Conn {
+	t.Helper()
+	return connect(t, d.Admin)
+}
 
 // ConnectApp connects to the test's database as stele_app, outside postgres.DB.
-func (d Database) ConnectApp(t testing.TB) *pgx.Conn { return connect(t, d.App) }
+func (d Database) ConnectApp(t testing.TB) *pgx.Conn {
+	t.Helper()
+	return connect(t, d.App)
+}
 
 func connect(t testing.TB, address string) *pgx.Conn {
 	t.Helper()
@@ -169,7 +178,7 @@ func NewCluster(t testing.TB, cfg embedded.Config) *embedded.Cluster {
 // Dir is t.TempDir with a short path that every user may pass, as the server's account must.
 func Dir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "stele-t")
+	dir, err := os.MkdirTemp("", "stele-t") //nolint:usetesting // t.TempDir is closed to other users
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +187,7 @@ func Dir(t testing.TB) string {
 			t.Errorf("removing the test's folder: %v", err)
 		}
 	})
-	if err := os.Chmod(dir, 0o711); err != nil {
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // the server's account passes
 		t.Fatal(err)
 	}
 	return dir
