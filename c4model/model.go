@@ -1,5 +1,6 @@
 // Package c4model holds a C4 architecture model as Stele uses it: elements, relationships, decisions and bindings, with
 // the rules of identity on re-import. Readers of the source formats are in its sub-packages; they all produce a Model.
+// Sub-package formats chooses among them.
 package c4model
 
 // Level is the C4 level of an element.

@@ -12,7 +12,8 @@ import (
 // IdentityProperty is the element property that says who an element is, whatever its key and name become.
 const IdentityProperty = "stele.id"
 
-// Known is an element that an earlier import left behind.
+// Known is an element that an earlier import left behind. What recognises it are Key, Parent, Level, Name and the property
+// stele.id of its Element; the rest of the Element is compared to say what changed, all but Source.
 type Known struct {
 	ID      uuid.UUID
 	Element Element

@@ -54,6 +54,7 @@ func TestFind(t *testing.T) {
 		{"the one of a repository", map[string]string{".git/HEAD": "", "docs/architecture/workspace.dsl": workspaceDSL, "docs/architecture/parts/people.dsl": fragment, "package.json": `{"model": "x"}`}, "", "docs/architecture/workspace.dsl, Structurizr DSL", "", nil},
 		{"a folder of a repository", map[string]string{".git/HEAD": "", "docs/workspace.dsl": workspaceDSL, "other/workspace.dsl": workspaceDSL}, "docs", "docs/workspace.dsl, Structurizr DSL", "", nil},
 		{"beside its export", map[string]string{"workspace.dsl": workspaceDSL, "workspace.json": workspaceJSON}, "", "workspace.dsl, Structurizr DSL", "", nil},
+		{"below, beside its export", map[string]string{"c4/inn.dsl": workspaceDSL, "c4/inn.json": workspaceJSON, "c4/workspace.dsl": workspaceDSL, "c4/workspace.json": workspaceJSON}, "", "", problem.Ambiguous, []string{"holds 2 models: c4/inn.dsl, c4/workspace.dsl"}},
 		{"an export alone", map[string]string{"c4/workspace.json": workspaceJSON}, "", "c4/workspace.json, Structurizr workspace JSON", "", nil},
 		{"with examples below", map[string]string{"workspace.dsl": workspaceDSL, "examples/one.dsl": workspaceDSL}, "", "workspace.dsl, Structurizr DSL", "", nil},
 		{"dependencies do not count", map[string]string{"c4/w.dsl": workspaceDSL, "node_modules/x/workspace.dsl": workspaceDSL, "testdata/w.dsl": workspaceDSL, ".cache/w.dsl": workspaceDSL, "a/b/c/d/e/f/w.dsl": workspaceDSL}, "", "c4/w.dsl, Structurizr DSL", "", nil},

@@ -85,6 +85,8 @@ func (p *parser) inModel(b *block, s statement) error {
 		return p.customElement(s)
 	case kwGroup:
 		return p.groupBlock(b, s)
+	case "deploymentenvironment":
+		return p.deployment(s, &block{path: ""})
 	}
 	switch word {
 	case kwEnterprise:
@@ -101,8 +103,6 @@ func (p *parser) inModel(b *block, s statement) error {
 				p.separator = value
 			}
 		}})
-	case "deploymentenvironment":
-		return p.deployment(s, &block{path: ""})
 	}
 	if done, err := p.find(b, s); done || err != nil {
 		return err

@@ -95,8 +95,8 @@ func readJSON(ctx context.Context, root *c4model.Root, name string, b *builder) 
 		return problem.Invalidf("", "%s: found more than %d bytes; expected at most that in a workspace.json", name, MaxJSONBytes).Fix("export it without images").Because(err)
 	case errors.Is(err, fs.ErrNotExist):
 		return problem.Invalidf("", "%s: found no such file; expected a workspace.json inside the root folder", name).Because(err)
-	case err != nil && (ctx.Err() != nil || errors.Is(err, c4model.ErrOutside)):
-		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
 	case err != nil:
 		return problem.Invalidf("", "%s: cannot be read (%v); expected a readable file", name, err).Because(err)
 	}

@@ -257,6 +257,14 @@ func TestConfinement(t *testing.T) {
 			t.Errorf("%s: %v, %v", head, m, err)
 		}
 	}
+	for _, name := range []string{"link.dsl", "absolute.dsl", "folder/secret.dsl", "../outside/secret.dsl"} {
+		if m, err := structurizr.ReadDSL(t.Context(), root, name); m != nil || !problem.Is(err, problem.Invalid) {
+			t.Errorf("%s: %v, %v", name, m, err)
+		}
+		if m, err := structurizr.ReadJSON(t.Context(), root, name); m != nil || !problem.Is(err, problem.Invalid) {
+			t.Errorf("%s as JSON: %v, %v", name, m, err)
+		}
+	}
 	write("root/w.dsl", inModel("!include good.dsl", "ok -> ok"))
 	if m, err := structurizr.ReadDSL(t.Context(), root, "w.dsl"); err != nil || len(m.Elements) != 1 {
 		t.Errorf("a link that stays inside: %v, %v", m, err)

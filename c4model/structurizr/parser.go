@@ -161,8 +161,8 @@ func (p *parser) open(name string, from c4model.Position) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", problem.Invalidf("", "%sfound no file %s; expected it inside the root folder", from, name).
 			Fix("check the path; it is relative to the file that names it").Because(err)
-	case errors.Is(err, c4model.ErrOutside) || p.ctx.Err() != nil:
-		return "", err
+	case p.ctx.Err() != nil:
+		return "", p.ctx.Err()
 	case err != nil:
 		return "", problem.Invalidf("", "%sthe file %s cannot be read (%v); expected a readable text file", from, name, err).Because(err)
 	}

@@ -20,6 +20,7 @@ workspace "Bakery" {
                 tag "Oven"
             }
             counter = group
+            stall = deploymentEnvironment
             -> {
                 technology "Voice"
             }
@@ -44,6 +45,9 @@ workspace "Bakery" {
         }
         mill = softwareSystem "Mill" "Grinds." {
             --sync-> till "Delivers to" "Cart"
+        }
+        market = stall "Market" {
+            deploymentNode "Table"
         }
         arm = robot "Arm"
         arm -> mill "Lifts"
