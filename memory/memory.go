@@ -63,7 +63,7 @@ const (
 // Role is what a caller may do; each role includes those before it, except CI, which stands apart.
 type Role string
 
-// The roles of product.md §8.
+// The roles.
 const (
 	RoleAgent    Role = "agent"
 	RoleCI       Role = "ci"
@@ -142,7 +142,7 @@ type Flag struct {
 	Reason string `json:"reason"`
 }
 
-// Limits of what can be stored (product.md §2). Each is refused with the number in the error.
+// Limits of what can be stored. Each is refused with the number in the error.
 const (
 	MaxContentBytes = 16384
 	MaxTitleBytes   = 200  // one line that a list can show

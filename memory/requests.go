@@ -98,7 +98,7 @@ type ForgetResponse struct {
 	Warnings []string `json:"warnings"`
 }
 
-// RecallRequest asks for what is known. Zero values mean the defaults of DefaultRecall; see product.md §3.
+// RecallRequest asks for what is known. Zero values mean the defaults below.
 type RecallRequest struct {
 	Query          string     `json:"query"`
 	Element        string     `json:"element"`
@@ -268,7 +268,7 @@ type WhyResponse struct {
 	Entries  []WhyEntry   `json:"entries"`
 }
 
-// Map is the knowledge map (product.md §7).
+// Map is the knowledge map.
 type Map struct {
 	Headline     string       `json:"headline"`
 	Documented   int          `json:"documented"`

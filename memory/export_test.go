@@ -1,0 +1,46 @@
+package memory
+
+import "time"
+
+// Corpus is memories for a full scan, the definition of what recall returns.
+type Corpus struct{ documents corpus }
+
+// NewCorpus indexes records in memory.
+func NewCorpus(records []Record) Corpus { return Corpus{newCorpus(records)} }
+
+// SetVector gives the i-th record a vector.
+func (c Corpus) SetVector(i int, vector []float32) { c.documents[i].vector = vector }
+
+// Scanned is one result of a full scan.
+type Scanned struct {
+	Handle string
+	Score  float64
+}
+
+// Scan ranks every memory of the corpus for a query; text is empty to browse.
+func (c Corpus) Scan(s Search, terms []string) []Scanned {
+	s.Browse = terms == nil
+	if !s.Browse {
+		n, df := c.documents.frequencies(s, terms)
+		s.Words = s.Ranking.Weigh(terms, n, df)
+	}
+	best := s.rank(c.documents.scan(s))
+	out := make([]Scanned, 0, s.Limit)
+	for _, b := range best[:min(len(best), s.Limit)] {
+		out = append(out, Scanned{b.Handle, b.score})
+	}
+	return out
+}
+
+var (
+	Family     = family
+	Plain      = plain
+	IndexTerms = func(m Memory) Index { return indexOf(&m) }
+)
+
+// FactorsAt is Ranking.Factors with the age given.
+func (r Ranking) FactorsAt(semantic *float64, lexical float64, s Standing, age time.Duration) Factors {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	s.ConfirmedAt = now.Add(-age)
+	return r.Factors(semantic, lexical, s, now)
+}

@@ -1,0 +1,177 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/pgvector/pgvector-go"
+
+	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/memory"
+)
+
+// nearVectors compares vectors of one model: every memory of the space and kind, exactly.
+const nearVectors = `
+	SELECT m.memory_id, 1 - (v.embedding <=> $5) AS cosine
+	FROM vectors v
+	JOIN memories m ON m.org_id = v.org_id AND m.space_id = v.space_id AND m.seq = v.seq
+	WHERE v.org_id = $1 AND v.model = $4 AND v.space_id = $2 AND m.kind = $3 AND m.status = 'live'
+	  AND 1 - (v.embedding <=> $5) >= $6
+	ORDER BY cosine DESC LIMIT $7`
+
+// nearTerms finds what may share most terms where one side has no vector. A set A that overlaps B by at least j (Jaccard)
+// shares at least one of any |A| − ⌈j·|A|⌉ + 1 of A's terms with it, so only postings of the rarest that many are read,
+// and only sets of size j·|A| to |A|/j can reach it. What these bounds leave is few, and compared in full by the caller.
+//
+//	rare  the terms that select candidates, rarest first ($5 of them)
+//	hit   memories with one of them
+//
+// Every step looks single rows up by key. LATERAL with OFFSET 0 leaves the planner no other way: without statistics, as
+// right after an import, it would read the whole space once and filter it for every term.
+const nearTerms = `
+	WITH rare AS MATERIALIZED (
+		SELECT t.term FROM unnest($4::bigint[]) AS t (term)
+		LEFT JOIN LATERAL (
+			SELECT df FROM term_frequencies WHERE org_id = $1 AND space_id = $2 AND term = t.term OFFSET 0) f ON true
+		ORDER BY coalesce(f.df, 0), t.term LIMIT $5
+	), hit AS MATERIALIZED (
+		SELECT DISTINCT p.seq FROM rare r CROSS JOIN LATERAL (
+			SELECT seq FROM postings WHERE org_id = $1 AND space_id = $2 AND term = r.term OFFSET 0) p
+	)
+	SELECT m.memory_id, mt.terms FROM hit h
+	CROSS JOIN LATERAL (
+		SELECT memory_id FROM memories WHERE org_id = $1 AND space_id = $2 AND seq = h.seq
+		  AND kind = $3 AND status = 'live' AND term_count BETWEEN $6 AND $7 OFFSET 0) m
+	CROSS JOIN LATERAL (
+		SELECT terms FROM memory_terms WHERE org_id = $1 AND space_id = $2 AND seq = h.seq OFFSET 0) mt
+	WHERE $8 = '' OR NOT EXISTS (
+		SELECT 1 FROM vectors v WHERE v.org_id = $1 AND v.model = $8 AND v.space_id = $2 AND v.seq = h.seq)`
+
+// Near finds live memories close to a text: equal ones, those with a close vector, and where a vector is missing on either
+// side those that share most of their terms.
+func (t *tx) Near(ctx context.Context, q memory.NearQuery) ([]memory.Near, error) {
+	found := map[uuid.UUID]*memory.Near{}
+	at := func(id uuid.UUID) *memory.Near {
+		if found[id] == nil {
+			found[id] = &memory.Near{ID: id}
+		}
+		return found[id]
+	}
+	b := &pgx.Batch{}
+	b.Queue(`SELECT memory_id FROM memories WHERE org_id = $1 AND space_id = $2 AND text_hash = $3 AND kind = $4 AND status = 'live'
+		ORDER BY memory_id LIMIT $5`, t.org, q.Space, t.hash128(textDomain, q.Normal), q.Kind, q.Limit).Query(func(rows pgx.Rows) error {
+		return each(rows, func() error {
+			var id uuid.UUID
+			err := rows.Scan(&id)
+			at(id).SameText = true
+			return err
+		})
+	})
+	model := ""
+	if q.Vector != nil {
+		model = q.Model
+		b.Queue(nearVectors, t.org, q.Space, q.Kind, q.Model, pgvector.NewHalfVector(q.Vector), q.MinCosine, q.Limit).Query(func(rows pgx.Rows) error {
+			return each(rows, func() error {
+				var id uuid.UUID
+				var cosine float64
+				err := rows.Scan(&id, &cosine)
+				at(id).Cosine = cosine
+				return err
+			})
+		})
+	}
+	if terms := t.hashes(termDomain, q.Terms); len(terms) > 0 {
+		size := float64(len(terms))
+		prefix := len(terms) - int(math.Ceil(q.MinOverlap*size)) + 1
+		b.Queue(nearTerms, t.org, q.Space, q.Kind, terms, prefix, int(math.Ceil(q.MinOverlap*size)), int(size/q.MinOverlap), model).Query(func(rows pgx.Rows) error {
+			return each(rows, func() error {
+				var id uuid.UUID
+				var theirs []int64
+				err := rows.Scan(&id, &theirs)
+				if o := overlap(terms, theirs); o >= q.MinOverlap {
+					at(id).Overlap = o
+				}
+				return err
+			})
+		})
+	}
+	if err := t.send(ctx, b); err != nil {
+		return nil, fmt.Errorf("compare with what is known: %w", err)
+	}
+	out := make([]memory.Near, 0, len(found))
+	for _, n := range found {
+		out = append(out, *n)
+	}
+	slices.SortFunc(out, func(a, b memory.Near) int {
+		if a.SameText != b.SameText {
+			if a.SameText {
+				return -1
+			}
+			return 1
+		}
+		// Among equal texts the oldest is the one to confirm.
+		if x, y := max(a.Cosine, a.Overlap), max(b.Cosine, b.Overlap); !a.SameText && x != y {
+			if x > y {
+				return -1
+			}
+			return 1
+		}
+		return slices.Compare(a.ID[:], b.ID[:])
+	})
+	return out[:min(len(out), q.Limit)], nil
+}
+
+// overlap is the Jaccard index of two sorted sets: shared members by all members.
+func overlap(a, b []int64) float64 {
+	shared := 0
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] == b[j]:
+			shared++
+			i++
+			j++
+		case a[i] < b[j]:
+			i++
+		default:
+			j++
+		}
+	}
+	return float64(shared) / float64(len(a)+len(b)-shared)
+}
+
+// BySource finds the memory an import already made of a record.
+func (t *tx) BySource(ctx context.Context, space int32, key string) (uuid.UUID, error) {
+	return t.id(ctx, `SELECT memory_id FROM memories WHERE org_id = $1 AND space_id = $2 AND source_key = $3`,
+		t.org, space, t.hash128(sourceDomain, key))
+}
+
+// Shown tells what a session was last shown of a memory.
+func (t *tx) Shown(ctx context.Context, session string, id uuid.UUID) (memory.Shown, error) {
+	var s memory.Shown
+	err := t.tx.QueryRow(ctx, `SELECT revision, last_at, bool_or(door <> 'index') OVER ()
+		FROM impressions WHERE org_id = $1 AND memory_id = $2 AND session_id = $3 ORDER BY last_at DESC, revision DESC LIMIT 1`,
+		t.org, id, session).Scan(&s.Revision, &s.At, &s.Whole)
+	if postgres.IsNoRows(err) {
+		return memory.Shown{}, nil
+	}
+	return s, err
+}
+
+// LastStamp tells when drift was last seen on an element of the memory, or a doubt on it was opened.
+func (t *tx) LastStamp(ctx context.Context, id uuid.UUID) (time.Time, error) {
+	var at *time.Time
+	err := t.tx.QueryRow(ctx, `
+		SELECT greatest(
+			(SELECT max(s.stamped_at) FROM attachments a JOIN stamps s ON s.org_id = a.org_id AND s.element_id = a.element_id
+			 WHERE a.org_id = $1 AND a.memory_id = $2 AND a.detached_at IS NULL),
+			(SELECT max(d.since) FROM doubts d WHERE d.org_id = $1 AND d.memory_id = $2 AND d.cleared_at IS NULL))`, t.org, id).Scan(&at)
+	if err != nil || at == nil {
+		return time.Time{}, err
+	}
+	return *at, nil
+}

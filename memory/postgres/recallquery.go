@@ -1,0 +1,130 @@
+package postgres
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/stele-dev/stele/memory"
+)
+
+// rankQuery builds the statement that looks candidates up and brings the best. Every value is a parameter; the text depends
+// only on which conditions there are, so that a handful of prepared statements serves every recall. Its parts:
+//
+//	found      the candidates with their relevance, as the search put them together (absent when everything is wanted)
+//	standing   what else the score needs: one lookup in memories by its index for each candidate, or, when browsing, all
+//	           live memories of the spaces; here kinds are sorted out
+//	(final)    those within BestShare of the best, by score, nearer element, newer confirmed_at and handle
+//
+// What is inside a LATERAL with OFFSET 0 runs once per row before it, whatever the planner believes about the sizes. The
+// conditions there compare plain columns: under row-level security an expression such as a + b on the other side of a
+// comparison may not enter an index, since its function is not leakproof.
+type rankQuery struct {
+	memory.Search
+	org       uuid.UUID
+	all       bool // every live memory is a candidate
+	relevance map[place]float64
+	distance  map[place]int
+
+	args []any
+}
+
+// spareCandidates are fetched beyond the limit, for scores that differ in the last bits between database and program.
+const spareCandidates = 16
+
+// arg adds a parameter and gives its placeholder.
+func (q *rankQuery) arg(v any) string {
+	q.args = append(q.args, v)
+	return fmt.Sprintf("$%d", len(q.args))
+}
+
+// build gives the statement and its parameters; $1 is always the organization.
+func (q *rankQuery) build() (sql string, args []any) {
+	q.args = []any{q.org}
+	with := "WITH "
+	if !q.all {
+		with += "found AS MATERIALIZED (\n" + q.found() + "),\n"
+	}
+	with += "standing AS MATERIALIZED (\n" + q.standing() + ")"
+	return with + q.best(), q.args
+}
+
+func (q *rankQuery) found() string {
+	places := slices.SortedFunc(maps.Keys(q.relevance), func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.seq, b.seq))
+	})
+	spaces, seqs := make([]int32, len(places)), make([]int32, len(places))
+	relevance, distances := make([]float64, len(places)), make([]int32, len(places))
+	for i, p := range places {
+		spaces[i], seqs[i], relevance[i], distances[i] = p.space, p.seq, q.relevance[p], int32(q.distance[p]) //nolint:gosec // the depth of a model
+	}
+	return fmt.Sprintf("\tSELECT * FROM unnest(%s::int[], %s::int[], %s::float8[], %s::int[]) AS f (space_id, seq, relevance, distance)",
+		q.arg(spaces), q.arg(seqs), q.arg(relevance), q.arg(distances))
+}
+
+// standingColumns are what a score needs of a memory.
+const standingColumns = "space_id, seq, memory_id, handle, kind, confirmed_at, citations, ignored_by, verify OR disputed AS doubted, unreviewed"
+
+func (q *rankQuery) standing() string {
+	kinds := ""
+	if len(q.Narrow.Kinds) > 0 {
+		kinds = " AND kind = ANY (" + q.arg(texts(q.Narrow.Kinds)) + ")"
+	}
+	if !q.all {
+		return `	SELECT m.*, f.relevance, f.distance FROM found f
+	CROSS JOIN LATERAL (SELECT ` + standingColumns + `
+		FROM memories WHERE org_id = $1 AND space_id = f.space_id AND seq = f.seq AND status = 'live'` + kinds + ` OFFSET 0) m`
+	}
+	expiry := ""
+	if !q.Expired {
+		expiry = " AND (expires_at IS NULL OR expires_at > " + q.arg(q.At) + ")"
+	}
+	return `	SELECT ` + standingColumns + `, 1::float8 AS relevance, 0 AS distance
+	FROM memories WHERE org_id = $1 AND space_id = ANY (` + q.arg(q.Spaces) + `) AND status = 'live'` + kinds + expiry
+}
+
+// best orders by the score of memory.Ranking, factor by factor as Factors computes them; the program computes the final
+// score from the columns once more.
+func (q *rankQuery) best() string {
+	r := q.Ranking
+	var kind strings.Builder
+	kind.WriteString("CASE kind")
+	for _, k := range memory.Kinds {
+		fmt.Fprintf(&kind, " WHEN %s THEN %s::float8", q.arg(string(k)), q.arg(r.Kind[k]))
+	}
+	kind.WriteString(" END")
+	rest := q.arg(r.FreshnessRest)
+	// An age beyond a thousand half-lives would leave the range of power.
+	freshness := fmt.Sprintf("(%[1]s::float8 + (1 - %[1]s::float8) * power(2::float8, -least(1000, greatest(0, date_part('epoch', %[2]s::timestamptz - confirmed_at)) / %[3]s::float8)))",
+		rest, q.arg(q.At), q.arg(r.HalfLife.Seconds()))
+	score := strings.Join([]string{
+		"relevance",
+		kind.String(),
+		freshness,
+		fmt.Sprintf("(1 + %s::float8 * least(1, ln(1 + citations::float8) / ln(1 + %s::float8)))", q.arg(r.CitationGain), q.arg(float64(r.CitationFull))),
+		fmt.Sprintf("CASE WHEN citations = 0 AND ignored_by >= %s::int THEN %s::float8 ELSE 1 END", q.arg(r.IgnoredFrom), q.arg(r.Ignored)),
+		fmt.Sprintf("CASE WHEN doubted THEN %s::float8 ELSE 1 END", q.arg(r.Doubt)),
+		fmt.Sprintf("CASE WHEN unreviewed THEN %s::float8 ELSE 1 END", q.arg(r.Unreviewed)),
+	}, "\n\t* ")
+	near := ""
+	if !q.Browse {
+		near = "\nWHERE relevance >= " + q.arg(r.BestShare) + "::float8 * (SELECT max(relevance) FROM standing)"
+	}
+	return fmt.Sprintf(`
+SELECT space_id, seq, memory_id, handle, kind, confirmed_at, citations, ignored_by, doubted, unreviewed
+FROM standing%s
+ORDER BY %s DESC, distance, confirmed_at DESC, handle
+LIMIT %s`, near, score, q.arg(q.Limit+spareCandidates))
+}
+
+func texts[S ~string](in []S) []string {
+	out := make([]string, len(in))
+	for i, s := range in {
+		out[i] = string(s)
+	}
+	return out
+}

@@ -1,0 +1,437 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/internal/secret"
+	"github.com/stele-dev/stele/memory"
+)
+
+// Domains of the keyed hashes; a hash of one never equals that of another. What carries them is named beside.
+const (
+	termDomain   = "term"   // postings, term_frequencies
+	tagDomain    = "tag"    // postings
+	titleDomain  = "title"  // memories.title_hash
+	textDomain   = "text"   // memories.text_hash
+	targetDomain = "target" // links.target_hash
+	sourceDomain = "source" // memories.source_key
+)
+
+// body is the sealed text of one revision. Short names: it is stored once per revision.
+type body struct {
+	Title   string   `json:"t,omitempty"`
+	Content string   `json:"c"`
+	Why     string   `json:"w,omitempty"`
+	Tags    []string `json:"g,omitempty"`
+}
+
+func bodyLocation(id uuid.UUID, revision int) secret.Location {
+	return secret.Location{Table: "memory_versions", Column: "body", Row: secret.Row(id, int64(revision))}
+}
+
+func linkLocation(id uuid.UUID, ordinal int) secret.Location {
+	return secret.Location{Table: "links", Column: "target", Row: secret.Row(id, int64(ordinal))}
+}
+
+func doubtLocation(id uuid.UUID) secret.Location {
+	return secret.Location{Table: "doubts", Column: "reason", Row: secret.Row(id)}
+}
+
+func (v *view) sealBody(id uuid.UUID, revision int, b body) ([]byte, error) {
+	plain, err := json.Marshal(b)
+	if err != nil {
+		return nil, err
+	}
+	return v.keys.Seal(bodyLocation(id, revision), plain)
+}
+
+func (v *view) openBody(id uuid.UUID, revision int, sealed []byte) (body, error) {
+	var b body
+	if sealed == nil { // erased
+		return b, nil
+	}
+	plain, err := v.keys.Open(bodyLocation(id, revision), sealed)
+	if err != nil {
+		return b, fmt.Errorf("text of memory %s: %w", id, err)
+	}
+	return b, json.Unmarshal(plain, &b)
+}
+
+func (v *view) hash128(domain, text string) []byte {
+	h := v.keys.Hash128(domain, text)
+	return h[:]
+}
+
+// titleHash is nil without a title: nothing is unique about having none.
+func (v *view) titleHash(folded string) []byte {
+	if folded == "" {
+		return nil
+	}
+	return v.hash128(titleDomain, folded)
+}
+
+// Spaces gives those of the keys that exist.
+func (v *view) Spaces(ctx context.Context, keys []memory.SpaceKey) ([]memory.Space, error) {
+	scopes, owners := make([]string, len(keys)), make([]string, len(keys))
+	for i, k := range keys {
+		scopes[i], owners[i] = string(k.Scope), k.Owner
+	}
+	rows, err := v.tx.Query(ctx, `
+		SELECT s.scope, s.owner, s.space_id, s.live
+		FROM unnest($2::text[], $3::text[]) AS k (scope, owner)
+		JOIN spaces s ON s.org_id = $1 AND s.scope = k.scope AND s.owner = k.owner`, v.org, scopes, owners)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (memory.Space, error) {
+		var s memory.Space
+		return s, row.Scan(&s.Scope, &s.Owner, &s.ID, &s.Live)
+	})
+}
+
+// Records loads memories with everything around them: one round trip of five statements.
+func (v *view) Records(ctx context.Context, ids []uuid.UUID) ([]memory.Record, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found := make(map[uuid.UUID]*memory.Record, len(ids))
+	b := &pgx.Batch{}
+	b.Queue(`
+		SELECT m.memory_id, m.space_id, m.seq, m.project_id, m.handle, m.kind, s.scope, s.owner, m.status, m.agent, m.user_name, m.origin,
+		       m.unreviewed, m.created_at, m.confirmed_at, m.confirmations, m.revision, m.superseded_by, n.handle, m.expires_at,
+		       m.verify, m.disputed, m.citations, m.ignored_by, m.seen_commit, m.seen_branch, m.seen_tree, m.seen_assumed, t.body
+		FROM memories m
+		JOIN spaces s ON s.org_id = m.org_id AND s.space_id = m.space_id
+		JOIN memory_versions t ON t.org_id = m.org_id AND t.memory_id = m.memory_id AND t.revision = m.revision
+		LEFT JOIN memories n ON n.org_id = m.org_id AND n.memory_id = m.superseded_by
+		WHERE m.org_id = $1 AND m.memory_id = ANY ($2)`, v.org, ids).Query(v.scanRecords(found))
+	b.Queue(`
+		SELECT a.memory_id, e.element_id, e.key, e.name, e.level, a.reason, a.path, e.removed_at IS NOT NULL
+		FROM attachments a JOIN elements e ON e.org_id = a.org_id AND e.element_id = a.element_id
+		WHERE a.org_id = $1 AND a.memory_id = ANY ($2) AND a.detached_at IS NULL
+		ORDER BY a.memory_id, a.attached_at, e.ordinal`, v.org, ids).Query(func(rows pgx.Rows) error {
+		return each(rows, func() error {
+			var id uuid.UUID
+			var ref memory.ElementRef
+			var reason, path string
+			if err := rows.Scan(&id, &ref.ID, &ref.Key, &ref.Name, &ref.Level, &reason, &path, &ref.Orphan); err != nil {
+				return err
+			}
+			switch reason {
+			case "path":
+				ref.Reason = "by " + path
+			case "writer":
+			default:
+				ref.Reason = reason
+			}
+			found[id].Elements = append(found[id].Elements, ref)
+			return nil
+		})
+	})
+	b.Queue(`SELECT memory_id, pattern FROM memory_paths WHERE org_id = $1 AND memory_id = ANY ($2) ORDER BY memory_id, ordinal`,
+		v.org, ids).Query(func(rows pgx.Rows) error {
+		return each(rows, func() error {
+			var id uuid.UUID
+			var pattern string
+			if err := rows.Scan(&id, &pattern); err != nil {
+				return err
+			}
+			found[id].Paths = append(found[id].Paths, pattern)
+			return nil
+		})
+	})
+	b.Queue(`SELECT memory_id, doubt_id, cause, reason FROM doubts WHERE org_id = $1 AND memory_id = ANY ($2) AND cleared_at IS NULL
+		ORDER BY memory_id, since`, v.org, ids).Query(func(rows pgx.Rows) error {
+		return each(rows, func() error {
+			var id, doubt uuid.UUID
+			var cause string
+			var sealed []byte
+			if err := rows.Scan(&id, &doubt, &cause, &sealed); err != nil {
+				return err
+			}
+			reason, err := v.keys.Open(doubtLocation(doubt), sealed)
+			if err != nil {
+				return fmt.Errorf("doubt %s: %w", doubt, err)
+			}
+			flag := "verify"
+			if cause == "disputed" {
+				flag = "disputed"
+			}
+			found[id].Flags = append(found[id].Flags, memory.Flag{Flag: flag, Reason: string(reason)})
+			return nil
+		})
+	})
+	b.Queue(`SELECT memory_id, ordinal, target, target_hash FROM links WHERE org_id = $1 AND memory_id = ANY ($2) ORDER BY memory_id, ordinal`,
+		v.org, ids).Query(func(rows pgx.Rows) error {
+		return each(rows, func() error {
+			var id uuid.UUID
+			var ordinal int
+			var sealed, hash []byte
+			if err := rows.Scan(&id, &ordinal, &sealed, &hash); err != nil {
+				return err
+			}
+			text, err := v.keys.Open(linkLocation(id, ordinal), sealed)
+			if err != nil {
+				return fmt.Errorf("link %d of memory %s: %w", ordinal, id, err)
+			}
+			found[id].Links = append(found[id].Links, memory.Link{Text: string(text)})
+			found[id].LinkHashes = append(found[id].LinkHashes, hash)
+			return nil
+		})
+	})
+	if err := v.tx.SendBatch(ctx, b).Close(); err != nil {
+		return nil, fmt.Errorf("load %d memories: %w", len(ids), err)
+	}
+	out := make([]memory.Record, 0, len(ids))
+	for _, id := range ids {
+		if r := found[id]; r != nil {
+			out = append(out, *r)
+		}
+	}
+	return out, nil
+}
+
+// each runs fn on every row.
+func each(rows pgx.Rows, fn func() error) error {
+	for rows.Next() {
+		if err := fn(); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (v *view) scanRecords(found map[uuid.UUID]*memory.Record) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		return each(rows, func() error {
+			r := &memory.Record{}
+			var project, successor *uuid.UUID
+			var successorHandle *string
+			var owner string
+			var seen memory.Seen
+			var sealed []byte
+			if err := rows.Scan(&r.ID, &r.Space, &r.Seq, &project, &r.Handle, &r.Kind, &r.Scope, &owner, &r.Status, &r.Agent, &r.User, &r.Origin,
+				&r.Unreviewed, &r.CreatedAt, &r.ConfirmedAt, &r.Confirmations, &r.Revision, &successor, &successorHandle, &r.ExpiresAt,
+				&r.Verify, &r.Disputed, &r.Citations, &r.IgnoredBy, &seen.Commit, &seen.Branch, &seen.Tree, &seen.Assumed, &sealed); err != nil {
+				return err
+			}
+			b, err := v.openBody(r.ID, r.Revision, sealed)
+			if err != nil {
+				return err
+			}
+			r.Title, r.Content, r.Why, r.Tags = b.Title, b.Content, b.Why, b.Tags
+			r.CreatedAt, r.ConfirmedAt = r.CreatedAt.UTC(), r.ConfirmedAt.UTC()
+			if r.ExpiresAt != nil {
+				utc := r.ExpiresAt.UTC()
+				r.ExpiresAt = &utc
+			}
+			if r.Scope == memory.Personal {
+				r.Owner = owner
+			}
+			if project != nil {
+				r.ProjectID = *project
+			}
+			if successor != nil {
+				r.Successor = *successor
+			}
+			if successorHandle != nil {
+				r.SupersededBy = *successorHandle
+			}
+			if seen != (memory.Seen{}) {
+				r.Seen = &seen
+			}
+			r.Author = authorOf(r.Agent, r.User)
+			found[r.ID] = r
+			return nil
+		})
+	}
+}
+
+func authorOf(agent, user string) string {
+	if agent == "" {
+		return user
+	}
+	return agent + "/" + user
+}
+
+// id scans one uuid; uuid.Nil when there is no row.
+func (v *view) id(ctx context.Context, sql string, args ...any) (uuid.UUID, error) {
+	var id uuid.UUID
+	err := v.tx.QueryRow(ctx, sql, args...).Scan(&id)
+	if postgres.IsNoRows(err) {
+		return uuid.Nil, nil
+	}
+	return id, err
+}
+
+// ByHandle finds a memory of any status.
+func (v *view) ByHandle(ctx context.Context, handle string) (uuid.UUID, error) {
+	return v.id(ctx, `SELECT memory_id FROM memories WHERE org_id = $1 AND handle = $2`, v.org, handle)
+}
+
+// ByTitle finds the live memory of that folded title in the first space that has one.
+func (v *view) ByTitle(ctx context.Context, spaces []int32, folded string) (uuid.UUID, error) {
+	if folded == "" || len(spaces) == 0 {
+		return uuid.Nil, nil
+	}
+	return v.id(ctx, `
+		SELECT m.memory_id FROM unnest($2::int[]) WITH ORDINALITY AS s (space_id, rank)
+		JOIN memories m ON m.org_id = $1 AND m.space_id = s.space_id AND m.title_hash = $3 AND m.status = 'live'
+		ORDER BY s.rank LIMIT 1`, v.org, spaces, v.titleHash(folded))
+}
+
+// List gives the ids a query selects, newest first.
+func (v *view) List(ctx context.Context, q memory.ListQuery) ([]uuid.UUID, error) {
+	kinds := make([]string, len(q.Kinds))
+	for i, k := range q.Kinds {
+		kinds[i] = string(k)
+	}
+	rows, err := v.tx.Query(ctx, `
+		SELECT m.memory_id FROM memories m
+		WHERE m.org_id = $1 AND m.space_id = ANY ($2)
+		  AND (cardinality($3::text[]) = 0 OR m.kind = ANY ($3))
+		  AND ($4 = 'all' OR m.status = $4)
+		  AND ($5 = '' OR m.user_name = $5) AND ($6 = '' OR m.agent = $6)
+		  AND ($7 = '' OR m.origin = $7)
+		  AND ($8::timestamptz IS NULL OR m.created_at >= $8)
+		  AND ($9::uuid = '00000000-0000-0000-0000-000000000000' OR EXISTS (
+		      SELECT 1 FROM attachments a WHERE a.org_id = $1 AND a.memory_id = m.memory_id AND a.element_id = $9 AND a.detached_at IS NULL))
+		  AND ($10::uuid = '00000000-0000-0000-0000-000000000000' OR m.memory_id < $10)
+		ORDER BY m.memory_id DESC LIMIT $11`,
+		v.org, q.Spaces, kinds, string(q.Status), q.User, q.Agent, string(q.Origin), q.Since, q.Element, q.Before, q.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
+// Around gives the anchor and its neighbours in time, oldest first.
+func (v *view) Around(ctx context.Context, q memory.AroundQuery) ([]uuid.UUID, error) {
+	rows, err := v.tx.Query(ctx, `
+		WITH near AS (
+			SELECT m.memory_id, m.created_at FROM memories m
+			WHERE m.org_id = $1 AND m.space_id = ANY ($2) AND m.status <> 'erased' AND m.memory_id <> $3
+			  AND (cardinality($4::uuid[]) = 0 OR EXISTS (
+			      SELECT 1 FROM attachments a
+			      WHERE a.org_id = $1 AND a.memory_id = m.memory_id AND a.element_id = ANY ($4) AND a.detached_at IS NULL))
+		), sides AS (
+			(SELECT * FROM near WHERE (created_at, memory_id) < ($5, $3) ORDER BY created_at DESC, memory_id DESC LIMIT $6)
+			UNION ALL
+			(SELECT * FROM near WHERE (created_at, memory_id) > ($5, $3) ORDER BY created_at, memory_id LIMIT $6)
+			UNION ALL
+			SELECT $3::uuid, $5::timestamptz
+		)
+		SELECT memory_id FROM sides ORDER BY created_at, memory_id`, v.org, q.Spaces, q.Anchor, q.Elements, q.At, q.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
+// Versions gives the texts a memory had.
+func (v *view) Versions(ctx context.Context, id uuid.UUID) ([]memory.Version, error) {
+	rows, err := v.tx.Query(ctx, `SELECT revision, body, recorded_at, agent, user_name FROM memory_versions
+		WHERE org_id = $1 AND memory_id = $2 ORDER BY revision`, v.org, id)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (memory.Version, error) {
+		var out memory.Version
+		var sealed []byte
+		var agent, user string
+		if err := row.Scan(&out.Revision, &sealed, &out.RecordedAt, &agent, &user); err != nil {
+			return out, err
+		}
+		b, err := v.openBody(id, out.Revision, sealed)
+		if err != nil {
+			return out, err
+		}
+		out.RecordedAt, out.Author, out.Erased = out.RecordedAt.UTC(), authorOf(agent, user), sealed == nil
+		out.Title, out.Content, out.Why, out.Tags = b.Title, b.Content, b.Why, b.Tags
+		if out.Tags == nil {
+			out.Tags = []string{}
+		}
+		return out, nil
+	})
+}
+
+// Events gives the trail of a memory in words: what the audit says, and the reasons of its doubts.
+func (v *view) Events(ctx context.Context, id uuid.UUID) ([]memory.Event, error) {
+	type doubt struct {
+		since  time.Time
+		reason string
+	}
+	var doubts []doubt
+	var events []memory.Event
+	b := &pgx.Batch{}
+	b.Queue(`SELECT doubt_id, cause, since, reason FROM doubts WHERE org_id = $1 AND memory_id = $2 ORDER BY since`, v.org, id).
+		Query(func(rows pgx.Rows) error {
+			return each(rows, func() error {
+				var d doubt
+				var doubtID uuid.UUID
+				var cause string
+				var sealed []byte
+				if err := rows.Scan(&doubtID, &cause, &d.since, &sealed); err != nil {
+					return err
+				}
+				plain, err := v.keys.Open(doubtLocation(doubtID), sealed)
+				if err != nil {
+					return fmt.Errorf("doubt %s: %w", doubtID, err)
+				}
+				d.reason = string(plain)
+				doubts = append(doubts, d)
+				if cause != "disputed" {
+					events = append(events, memory.Event{At: d.since.UTC(), Verb: "doubt", Author: "stele", Detail: cause + ": " + d.reason})
+				}
+				return nil
+			})
+		})
+	b.Queue(`
+		SELECT a.at, a.verb, a.agent, a.user_name, a.door, a.revision, a.detail, m.handle
+		FROM audit a LEFT JOIN memories m ON m.org_id = a.org_id AND m.memory_id = (a.detail ->> 'by')::uuid
+		WHERE a.org_id = $1 AND a.subject_id = $2 ORDER BY a.at, a.audit_id`, v.org, id).Query(func(rows pgx.Rows) error {
+		return each(rows, func() error {
+			var e memory.Event
+			var agent, user string
+			var detail map[string]string
+			var by *string
+			if err := rows.Scan(&e.At, &e.Verb, &agent, &user, &e.Door, &e.Revision, &detail, &by); err != nil {
+				return err
+			}
+			e.At, e.Author = e.At.UTC(), authorOf(agent, user)
+			switch {
+			case by != nil:
+				e.Detail = "by " + *by
+			case e.Verb == string(memory.VerbDispute):
+				for _, d := range doubts {
+					if d.since.Equal(e.At) {
+						e.Detail = d.reason
+					}
+				}
+			default:
+				for _, k := range slices.Sorted(maps.Keys(detail)) {
+					if e.Detail != "" {
+						e.Detail += ", "
+					}
+					e.Detail += k + " " + detail[k]
+				}
+			}
+			events = append(events, e)
+			return nil
+		})
+	})
+	if err := v.tx.SendBatch(ctx, b).Close(); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(events, func(a, b memory.Event) int { return a.At.Compare(b.At) })
+	return events, nil
+}

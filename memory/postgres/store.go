@@ -1,0 +1,207 @@
+// Package postgres is the memory.Store on PostgreSQL: SQL, transactions, row mapping, and the encryption that everything
+// above it need not know about.
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/internal/secret"
+	"github.com/stele-dev/stele/memory"
+)
+
+// Store is a memory.Store. It is safe for concurrent use.
+type Store struct {
+	db     *postgres.DB
+	master *secret.Master
+
+	mu   sync.Mutex
+	keys map[uuid.UUID]*secret.Keys // unwrapped keys of the organizations served so far
+}
+
+var _ memory.Store = (*Store)(nil)
+
+// New makes a Store on an open database. The master key unwraps the keys of the organizations in it.
+func New(db *postgres.DB, master *secret.Master) *Store {
+	return &Store{db: db, master: master, keys: map[uuid.UUID]*secret.Keys{}}
+}
+
+// view reads within one transaction of one organization. Its methods are grouped by topic in the files of this package.
+type view struct {
+	tx   pgx.Tx
+	org  uuid.UUID
+	keys *secret.Keys
+}
+
+// tx writes as well; see memory.Tx.
+type tx struct {
+	view
+	spaces map[memory.SpaceKey]*lockedSpace
+}
+
+// lockedSpace is a space this transaction holds, with the numbers it hands out.
+type lockedSpace struct {
+	memory.Space
+	nextSeq int32
+}
+
+// View runs fn on one snapshot.
+func (s *Store) View(ctx context.Context, org uuid.UUID, fn func(memory.View) error) error {
+	return s.db.InOrg(ctx, org, postgres.TxOptions{ReadOnly: true, Isolation: pgx.RepeatableRead}, func(t pgx.Tx) error {
+		keys, err := s.keysOf(ctx, t, org)
+		if err != nil {
+			return err
+		}
+		return fn(&view{tx: t, org: org, keys: keys})
+	})
+}
+
+// Write runs fn in a transaction that holds the spaces, and returns when what it wrote is on disk.
+//
+// The transaction itself commits without waiting for the disk, so that writers of one space, who follow each other, wait
+// for each other's work and not for each other's disk writes. Then, with the space already free, a second commit waits:
+// the log is written in order, so it covers the first, and one disk write serves all who wait together.
+func (s *Store) Write(ctx context.Context, org uuid.UUID, spaces []memory.SpaceKey, fn func(memory.Tx) error) error {
+	if err := s.write(ctx, org, spaces, fn); err != nil {
+		return err
+	}
+	return s.flush(ctx)
+}
+
+// flush returns when everything committed so far is on disk: a commit waits for the log up to its own record, and the
+// empty message gives it one.
+func (s *Store) flush(ctx context.Context) error {
+	err := s.db.WithoutOrg(ctx, postgres.TxOptions{}, func(t pgx.Tx) error {
+		_, err := t.Exec(ctx, `SELECT pg_logical_emit_message(true, 'stele', '')`)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the disk: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) write(ctx context.Context, org uuid.UUID, spaces []memory.SpaceKey, fn func(memory.Tx) error) error {
+	return s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error {
+		keys, err := s.keysOf(ctx, t, org)
+		if err != nil {
+			return err
+		}
+		w := &tx{view: view{tx: t, org: org, keys: keys}, spaces: map[memory.SpaceKey]*lockedSpace{}}
+		for _, key := range lockOrder(spaces) {
+			if w.spaces[key], err = w.lockSpace(ctx, key); err != nil {
+				return fmt.Errorf("take space %s: %w", key.Scope, err)
+			}
+		}
+		return fn(w)
+	})
+}
+
+// lockOrder puts the organization first and the rest in one order for everybody, so that writers never wait in a circle.
+func lockOrder(keys []memory.SpaceKey) []memory.SpaceKey {
+	rank := map[memory.Scope]int{memory.Organization: 0, memory.Project: 1, memory.Personal: 2}
+	out := slices.Clone(keys)
+	slices.SortFunc(out, func(a, b memory.SpaceKey) int {
+		if d := rank[a.Scope] - rank[b.Scope]; d != 0 {
+			return d
+		}
+		switch {
+		case a.Owner < b.Owner:
+			return -1
+		case a.Owner > b.Owner:
+			return 1
+		}
+		return 0
+	})
+	return slices.Compact(out)
+}
+
+func (t *tx) lockSpace(ctx context.Context, key memory.SpaceKey) (*lockedSpace, error) {
+	// A write reads a few rows by key, whatever the statistics say: tables that were just filled have none yet, and a plan
+	// made without them scans. The commit does not wait for the disk; see Write.
+	const settings = `SELECT set_config('synchronous_commit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true),
+		set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
+	const lock = `SELECT space_id, live, next_seq FROM spaces WHERE org_id = $1 AND scope = $2 AND owner = $3 FOR UPDATE`
+	sp := &lockedSpace{Space: memory.Space{SpaceKey: key}}
+	scan := func() error {
+		b := &pgx.Batch{}
+		b.Queue(settings)
+		b.Queue(lock, t.org, key.Scope, key.Owner).QueryRow(func(row pgx.Row) error {
+			return row.Scan(&sp.ID, &sp.Live, &sp.nextSeq)
+		})
+		return t.send(ctx, b)
+	}
+	err := scan()
+	if !postgres.IsNoRows(err) {
+		return sp, err
+	}
+	if err := t.createSpace(ctx, key); err != nil {
+		return nil, err
+	}
+	return sp, scan()
+}
+
+// createSpace makes a space that does not exist. The update of the organization's row makes concurrent creators wait for
+// each other, so that no number is handed out twice.
+func (v *view) createSpace(ctx context.Context, key memory.SpaceKey) error {
+	var id int32
+	if err := v.tx.QueryRow(ctx, `UPDATE organizations SET next_space_id = next_space_id + 1 WHERE org_id = $1
+		RETURNING next_space_id - 1`, v.org).Scan(&id); err != nil {
+		return err
+	}
+	_, err := v.tx.Exec(ctx, `INSERT INTO spaces (org_id, space_id, scope, owner) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (org_id, scope, owner) DO NOTHING`, v.org, id, key.Scope, key.Owner)
+	return err
+}
+
+// Space gives a space this transaction holds.
+func (t *tx) Space(key memory.SpaceKey) memory.Space { return t.spaces[key].Space }
+
+// Holds tells whether this transaction holds a space.
+func (t *tx) Holds(space int32) bool {
+	_, err := t.held(space)
+	return err == nil
+}
+
+// held finds a locked space by number.
+func (t *tx) held(id int32) (*lockedSpace, error) {
+	for _, sp := range t.spaces {
+		if sp.ID == id {
+			return sp, nil
+		}
+	}
+	return nil, fmt.Errorf("space %d is not held by this transaction", id)
+}
+
+// keysOf gives the organization's keys, unwrapping them once per process.
+func (s *Store) keysOf(ctx context.Context, t pgx.Tx, org uuid.UUID) (*secret.Keys, error) {
+	s.mu.Lock()
+	keys := s.keys[org]
+	s.mu.Unlock()
+	if keys != nil {
+		return keys, nil
+	}
+	var w secret.Wrapped
+	err := t.QueryRow(ctx, `SELECT master_key_id, data_keyset, index_keyset FROM organizations WHERE org_id = $1`, org).
+		Scan(&w.MasterKeyID, &w.Data, &w.Index)
+	if postgres.IsNoRows(err) {
+		return nil, problem.New(problem.NotFound, "organization", "there is no such organization", "check the token or the name")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if keys, err = s.master.OpenKeys(org, w); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.keys[org] = keys
+	s.mu.Unlock()
+	return keys, nil
+}

@@ -1,0 +1,132 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory"
+)
+
+// Organization finds a tenant by name; uuid.Nil when there is none.
+func (s *Store) Organization(ctx context.Context, name string) (uuid.UUID, error) {
+	var id *uuid.UUID
+	err := s.db.WithoutOrg(ctx, postgres.TxOptions{ReadOnly: true}, func(t pgx.Tx) error {
+		return t.QueryRow(ctx, `SELECT organization_named($1)`, name).Scan(&id)
+	})
+	if err != nil || id == nil {
+		return uuid.Nil, err
+	}
+	return *id, nil
+}
+
+// CreateOrganization makes a tenant with fresh keys. When another took the name meanwhile, that one is the answer and
+// nothing of this attempt stays.
+func (s *Store) CreateOrganization(ctx context.Context, name string, now time.Time) (uuid.UUID, error) {
+	org := uuid.Must(uuid.NewV7())
+	_, w, err := s.master.NewKeys(org)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	holder := org
+	err = s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error {
+		if err := t.QueryRow(ctx, `SELECT claim_organization_name($1, $2)`, name, org).Scan(&holder); err != nil || holder != org {
+			return err
+		}
+		_, err := t.Exec(ctx, `INSERT INTO organizations (org_id, name, created_at, master_key_id, data_keyset, index_keyset)
+			VALUES ($1, $2, $3, $4, $5, $6)`, org, name, now, w.MasterKeyID, w.Data, w.Index)
+		return err
+	})
+	return holder, err
+}
+
+// Projects lists an organization's projects by name.
+func (s *Store) Projects(ctx context.Context, org uuid.UUID) ([]memory.ProjectInfo, error) {
+	var out []memory.ProjectInfo
+	err := s.db.InOrg(ctx, org, postgres.TxOptions{ReadOnly: true}, func(t pgx.Tx) error {
+		var err error
+		out, err = projects(ctx, t, org)
+		return err
+	})
+	return out, err
+}
+
+func projects(ctx context.Context, t pgx.Tx, org uuid.UUID) ([]memory.ProjectInfo, error) {
+	rows, err := t.Query(ctx, `
+		SELECT p.project_id, p.name, p.created_at,
+		       ARRAY(SELECT i.identity FROM project_identities i WHERE i.org_id = p.org_id AND i.project_id = p.project_id ORDER BY 1)
+		FROM projects p WHERE p.org_id = $1 ORDER BY lower(p.name)`, org)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (memory.ProjectInfo, error) {
+		var p memory.ProjectInfo
+		err := row.Scan(&p.ID, &p.Name, &p.CreatedAt, &p.Identities)
+		p.CreatedAt = p.CreatedAt.UTC()
+		return p, err
+	})
+}
+
+// CreateProject makes a project with its space, or gives the one that an identity already leads to.
+func (s *Store) CreateProject(ctx context.Context, org uuid.UUID, p memory.ProjectInfo) (memory.ProjectInfo, error) {
+	if p.Identities == nil {
+		p.Identities = []string{}
+	}
+	var out memory.ProjectInfo
+	err := s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error {
+		v := &view{tx: t, org: org}
+		// The organization's row is locked by createSpace; taking it here makes two creators of one project meet.
+		if _, err := t.Exec(ctx, `SELECT 1 FROM organizations WHERE org_id = $1 FOR UPDATE`, org); err != nil {
+			return err
+		}
+		existing, err := projects(ctx, t, org)
+		if err != nil {
+			return err
+		}
+		known := slices.IndexFunc(existing, func(e memory.ProjectInfo) bool {
+			return slices.ContainsFunc(p.Identities, func(i string) bool { return slices.Contains(e.Identities, i) })
+		})
+		if known >= 0 {
+			out = existing[known]
+			return nil
+		}
+		key := memory.SpaceKey{Scope: memory.Project, Owner: p.ID.String()}
+		if err := v.createSpace(ctx, key); err != nil {
+			return err
+		}
+		tag, err := t.Exec(ctx, `
+			INSERT INTO projects (org_id, project_id, space_id, name, created_at)
+			SELECT $1, $2, space_id, $3, $4 FROM spaces WHERE org_id = $1 AND scope = $5 AND owner = $6
+			ON CONFLICT (org_id, lower(name)) DO NOTHING`, org, p.ID, p.Name, p.CreatedAt, key.Scope, key.Owner)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return problem.New(problem.Conflict, "project", fmt.Sprintf("there is a project %q already", p.Name),
+				"choose another name, or use that project with --project "+p.Name)
+		}
+		if err := addIdentities(ctx, t, org, p.ID, p.Identities); err != nil {
+			return err
+		}
+		out = p
+		return nil
+	})
+	return out, err
+}
+
+// AddIdentities makes a project known by further identities; those of another project are left there.
+func (s *Store) AddIdentities(ctx context.Context, org, project uuid.UUID, identities []string) error {
+	return s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error { return addIdentities(ctx, t, org, project, identities) })
+}
+
+func addIdentities(ctx context.Context, t pgx.Tx, org, project uuid.UUID, identities []string) error {
+	_, err := t.Exec(ctx, `INSERT INTO project_identities (org_id, identity, project_id)
+		SELECT $1, i, $2 FROM unnest($3::text[]) AS i ON CONFLICT (org_id, identity) DO NOTHING`, org, project, identities)
+	return err
+}

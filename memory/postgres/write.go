@@ -1,0 +1,377 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/pgvector/pgvector-go"
+
+	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/memory"
+)
+
+// entry is an Index in the form the tables hold it.
+type entry struct {
+	terms, tags []int64 // keyed hashes, sorted and distinct: everybody locks rows in one order
+	title       []byte
+	text        []byte
+}
+
+func (v *view) entry(ix memory.Index) entry {
+	return entry{terms: v.hashes(termDomain, ix.Terms), tags: v.hashes(tagDomain, ix.Tags), title: v.titleHash(ix.Title), text: v.hash128(textDomain, ix.Normal)}
+}
+
+func (v *view) hashes(domain string, texts []string) []int64 {
+	out := make([]int64, len(texts))
+	for i, t := range texts {
+		out[i] = v.keys.Hash64(domain, t)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// send runs a batch and gives its first error.
+func (t *tx) send(ctx context.Context, b *pgx.Batch) error { return t.tx.SendBatch(ctx, b).Close() }
+
+// Insert stores a new memory in one round trip. A handle or import key that is taken gives memory.ErrTaken.
+func (t *tx) Insert(ctx context.Context, r *memory.Record, at []memory.Attachment, ix memory.Index, sourceKey string, batch uuid.UUID) error {
+	// Scope and owner follow from the record; the caller took the space for this transaction.
+	sp, err := t.spaceOf(r)
+	if err != nil {
+		return err
+	}
+	r.Space, r.Seq = sp.ID, sp.nextSeq
+	sealed, err := t.sealBody(r.ID, r.Revision, body{Title: r.Title, Content: r.Content, Why: r.Why, Tags: r.Tags})
+	if err != nil {
+		return err
+	}
+	var source []byte
+	if sourceKey != "" {
+		source = t.hash128(sourceDomain, sourceKey)
+	}
+	seen := memory.Seen{}
+	if r.Seen != nil {
+		seen = *r.Seen
+	}
+	e := t.entry(ix)
+	b := &pgx.Batch{}
+	b.Queue(`
+		INSERT INTO memories (org_id, memory_id, space_id, seq, project_id, handle, kind, status, agent, user_name, origin, source_key,
+			batch_id, unreviewed, created_at, confirmed_at, revision, expires_at, title_hash, text_hash, term_count,
+			seen_commit, seen_branch, seen_tree, seen_assumed)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 'live', $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`,
+		t.org, r.ID, r.Space, r.Seq, nullID(r.ProjectID), r.Handle, r.Kind, r.Agent, r.User, r.Origin, source, nullID(batch), r.Unreviewed,
+		r.CreatedAt, r.ConfirmedAt, r.Revision, r.ExpiresAt, e.title, e.text, len(e.terms), seen.Commit, seen.Branch, seen.Tree, seen.Assumed)
+	b.Queue(`INSERT INTO memory_versions (org_id, memory_id, revision, body, recorded_at, agent, user_name) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		t.org, r.ID, r.Revision, sealed, r.CreatedAt, r.Agent, r.User)
+	t.queueAttach(b, r.ID, at, r.CreatedAt)
+	t.queuePaths(b, r)
+	if err := t.queueLinks(b, r, ix); err != nil {
+		return err
+	}
+	t.queueIndex(b, r, e)
+	b.Queue(`UPDATE spaces SET next_seq = $3, live = live + 1 WHERE org_id = $1 AND space_id = $2`, t.org, sp.ID, sp.nextSeq+1)
+	if err := t.send(ctx, b); err != nil {
+		if postgres.IsUniqueViolation(err) {
+			return fmt.Errorf("%w: %w", memory.ErrTaken, err)
+		}
+		return fmt.Errorf("insert memory: %w", err)
+	}
+	sp.nextSeq++
+	for i, text := range ix.Links {
+		r.Links = append(r.Links, memory.Link{Text: text})
+		r.LinkHashes = append(r.LinkHashes, t.linkHash(ix.Links[i]))
+	}
+	return nil
+}
+
+func (t *tx) spaceOf(r *memory.Record) (*lockedSpace, error) {
+	for key, sp := range t.spaces {
+		if key.Scope == r.Scope && (r.Scope != memory.Project || key.Owner == r.ProjectID.String()) && (r.Scope != memory.Personal || key.Owner == r.Owner) {
+			return sp, nil
+		}
+	}
+	return nil, fmt.Errorf("the space of a %s memory is not held by this transaction", r.Scope)
+}
+
+func nullID(id uuid.UUID) *uuid.UUID {
+	if id == uuid.Nil {
+		return nil
+	}
+	return &id
+}
+
+func (t *tx) queueAttach(b *pgx.Batch, id uuid.UUID, at []memory.Attachment, now time.Time) {
+	if len(at) == 0 {
+		return
+	}
+	elements, reasons, paths := make([]uuid.UUID, len(at)), make([]string, len(at)), make([]string, len(at))
+	for i, a := range at {
+		elements[i], reasons[i], paths[i] = a.Element, a.Reason, a.Path
+	}
+	b.Queue(`
+		INSERT INTO attachments (org_id, memory_id, element_id, attached_at, reason, path)
+		SELECT $1, $2, a.element, $3, a.reason, a.path FROM unnest($4::uuid[], $5::text[], $6::text[]) AS a (element, reason, path)
+		ON CONFLICT DO NOTHING`, t.org, id, now, elements, reasons, paths)
+}
+
+func (t *tx) queuePaths(b *pgx.Batch, r *memory.Record) {
+	if len(r.Paths) == 0 {
+		return
+	}
+	prefixes := make([]string, len(r.Paths))
+	for i, p := range r.Paths {
+		prefixes[i] = c4model.StaticPrefix(p)
+	}
+	b.Queue(`
+		INSERT INTO memory_paths (org_id, memory_id, ordinal, pattern, prefix, project_id)
+		SELECT $1, $2, p.ordinal, p.pattern, p.prefix, $5 FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS p (pattern, prefix, ordinal)`,
+		t.org, r.ID, r.Paths, prefixes, nullID(r.ProjectID))
+}
+
+func (v *view) linkHash(text string) []byte { return v.hash128(targetDomain, memory.FoldTarget(text)) }
+
+func (t *tx) queueLinks(b *pgx.Batch, r *memory.Record, ix memory.Index) error {
+	if len(ix.Links) == 0 {
+		return nil
+	}
+	ordinals, hashes, targets := make([]int32, len(ix.Links)), make([][]byte, len(ix.Links)), make([][]byte, len(ix.Links))
+	for i, text := range ix.Links {
+		sealed, err := t.keys.Seal(linkLocation(r.ID, i), []byte(text))
+		if err != nil {
+			return err
+		}
+		ordinals[i], hashes[i], targets[i] = int32(i), t.linkHash(text), sealed //nolint:gosec // bounded by maxLinks
+	}
+	b.Queue(`INSERT INTO links (org_id, memory_id, ordinal, target_hash, target)
+		SELECT $1, $2, l.ordinal, l.hash, l.target FROM unnest($3::int[], $4::bytea[], $5::bytea[]) AS l (ordinal, hash, target)`,
+		t.org, r.ID, ordinals, hashes, targets)
+	return nil
+}
+
+// queueIndex puts a memory into the postings. term_frequencies is what idf is made of; it changes with the postings.
+func (t *tx) queueIndex(b *pgx.Batch, r *memory.Record, e entry) {
+	b.Queue(`INSERT INTO postings (org_id, space_id, term, seq) SELECT $1, $2, term, $3 FROM unnest($4::bigint[]) AS term`,
+		t.org, r.Space, r.Seq, append(slices.Clone(e.terms), e.tags...))
+	b.Queue(`INSERT INTO memory_terms (org_id, space_id, seq, terms, tags) VALUES ($1, $2, $3, $4, $5)`, t.org, r.Space, r.Seq, e.terms, e.tags)
+	b.Queue(`INSERT INTO term_frequencies (org_id, space_id, term, df) SELECT $1, $2, term, 1 FROM unnest($3::bigint[]) AS term
+		ON CONFLICT (org_id, space_id, term) DO UPDATE SET df = term_frequencies.df + 1`, t.org, r.Space, e.terms)
+}
+
+// unindex takes a memory out of the postings, by the terms with which it entered.
+func (t *tx) unindex(ctx context.Context, r *memory.Record) error {
+	var terms, tags []int64
+	err := t.tx.QueryRow(ctx, `DELETE FROM memory_terms WHERE org_id = $1 AND space_id = $2 AND seq = $3 RETURNING terms, tags`,
+		t.org, r.Space, r.Seq).Scan(&terms, &tags)
+	if postgres.IsNoRows(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	b := &pgx.Batch{}
+	b.Queue(`DELETE FROM postings WHERE org_id = $1 AND space_id = $2 AND term = ANY ($3) AND seq = $4`, t.org, r.Space, append(slices.Clone(terms), tags...), r.Seq)
+	b.Queue(`UPDATE term_frequencies SET df = df - 1 WHERE org_id = $1 AND space_id = $2 AND term = ANY ($3)`, t.org, r.Space, terms)
+	b.Queue(`DELETE FROM term_frequencies WHERE org_id = $1 AND space_id = $2 AND term = ANY ($3) AND df <= 0`, t.org, r.Space, terms)
+	return t.send(ctx, b)
+}
+
+// Revise stores a new revision and indexes it anew.
+func (t *tx) Revise(ctx context.Context, r *memory.Record, ix memory.Index, by memory.Caller, now time.Time) error {
+	sealed, err := t.sealBody(r.ID, r.Revision, body{Title: r.Title, Content: r.Content, Why: r.Why, Tags: r.Tags})
+	if err != nil {
+		return err
+	}
+	b := &pgx.Batch{}
+	b.Queue(`INSERT INTO memory_versions (org_id, memory_id, revision, body, recorded_at, agent, user_name) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		t.org, r.ID, r.Revision, sealed, now, by.Agent, by.User)
+	b.Queue(`UPDATE memories SET revision = $3, expires_at = $4 WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID, r.Revision, r.ExpiresAt)
+	b.Queue(`DELETE FROM memory_paths WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
+	t.queuePaths(b, r)
+	b.Queue(`DELETE FROM links WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
+	if err := t.queueLinks(b, r, ix); err != nil {
+		return err
+	}
+	if err := t.send(ctx, b); err != nil {
+		return fmt.Errorf("revise memory: %w", err)
+	}
+	return t.Reindex(ctx, r, ix)
+}
+
+// Reindex replaces what a live memory is found by.
+func (t *tx) Reindex(ctx context.Context, r *memory.Record, ix memory.Index) error {
+	if err := t.unindex(ctx, r); err != nil {
+		return fmt.Errorf("leave the index: %w", err)
+	}
+	e := t.entry(ix)
+	b := &pgx.Batch{}
+	t.queueIndex(b, r, e)
+	b.Queue(`UPDATE memories SET title_hash = $3, text_hash = $4, term_count = $5 WHERE org_id = $1 AND memory_id = $2`,
+		t.org, r.ID, e.title, e.text, len(e.terms))
+	if err := t.send(ctx, b); err != nil {
+		return fmt.Errorf("enter the index: %w", err)
+	}
+	return nil
+}
+
+// Confirm records that a memory holds.
+func (t *tx) Confirm(ctx context.Context, c memory.Confirmation) error {
+	seen, keep := memory.Seen{}, c.Seen == nil
+	if !keep {
+		seen = *c.Seen
+	}
+	b := &pgx.Batch{}
+	b.Queue(`
+		UPDATE memories SET confirmed_at = $3, confirmations = confirmations + 1, unreviewed = unreviewed AND NOT $4,
+			verify = verify AND NOT $5, disputed = disputed AND NOT $5,
+			seen_commit = CASE WHEN $6 THEN seen_commit ELSE $7 END, seen_branch = CASE WHEN $6 THEN seen_branch ELSE $8 END,
+			seen_tree = CASE WHEN $6 THEN seen_tree ELSE $9 END, seen_assumed = CASE WHEN $6 THEN seen_assumed ELSE $10 END,
+			expires_at = CASE WHEN $11 THEN $12 ELSE expires_at END
+		WHERE org_id = $1 AND memory_id = $2`,
+		t.org, c.Memory, c.At, c.Reviewed, c.ClearDoubts, keep, seen.Commit, seen.Branch, seen.Tree, seen.Assumed, c.SetExpires, c.Expires)
+	if c.ClearDoubts {
+		b.Queue(`UPDATE doubts SET cleared_at = $3 WHERE org_id = $1 AND memory_id = $2 AND cleared_at IS NULL`, t.org, c.Memory, c.At)
+	}
+	return t.send(ctx, b)
+}
+
+// SetStatus moves a memory in or out of recall, and with it its postings, vectors and the count of its space.
+func (t *tx) SetStatus(ctx context.Context, r *memory.Record, status memory.Status, successor uuid.UUID, index *memory.Index) error {
+	sp, err := t.held(r.Space)
+	if err != nil {
+		return err
+	}
+	change := 0
+	if r.Status == memory.Live && status != memory.Live {
+		change = -1
+		if err := t.unindex(ctx, r); err != nil {
+			return err
+		}
+	}
+	b := &pgx.Batch{}
+	b.Queue(`UPDATE memories SET status = $3, superseded_by = $4 WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID, status, nullID(successor))
+	if change < 0 {
+		b.Queue(`DELETE FROM vectors WHERE org_id = $1 AND space_id = $2 AND seq = $3`, t.org, r.Space, r.Seq)
+	}
+	if index != nil && r.Status != memory.Live {
+		change = 1
+		t.queueIndex(b, r, t.entry(*index))
+	}
+	b.Queue(`UPDATE spaces SET live = live + $3 WHERE org_id = $1 AND space_id = $2`, t.org, r.Space, change)
+	if err := t.send(ctx, b); err != nil {
+		return fmt.Errorf("set status %s: %w", status, err)
+	}
+	r.Status, sp.Live = status, sp.Live+change
+	return nil
+}
+
+// Erase destroys the texts of every revision, of links and doubts, the paths, vectors and index entries.
+func (t *tx) Erase(ctx context.Context, r *memory.Record, now time.Time) error {
+	if err := t.SetStatus(ctx, r, memory.Erased, r.Successor, nil); err != nil {
+		return err
+	}
+	// The reason of a doubt is NOT NULL and may quote the text: it is sealed anew as a remark.
+	rows, err := t.tx.Query(ctx, `SELECT doubt_id FROM doubts WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
+	if err != nil {
+		return err
+	}
+	doubts, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return err
+	}
+	b := &pgx.Batch{}
+	for _, d := range doubts {
+		sealed, err := t.keys.Seal(doubtLocation(d), []byte("erased"))
+		if err != nil {
+			return err
+		}
+		b.Queue(`UPDATE doubts SET reason = $3, cleared_at = coalesce(cleared_at, $4) WHERE org_id = $1 AND doubt_id = $2`, t.org, d, sealed, now)
+	}
+	b.Queue(`UPDATE memory_versions SET body = NULL WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
+	b.Queue(`UPDATE memories SET title_hash = NULL, text_hash = '', term_count = 0, source_key = NULL, verify = false, disputed = false
+		WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
+	for _, table := range []string{"links", "memory_paths"} {
+		b.Queue(`DELETE FROM `+table+` WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
+	}
+	b.Queue(`UPDATE attachments SET path = '' WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
+	return t.send(ctx, b)
+}
+
+// Attach adds elements.
+func (t *tx) Attach(ctx context.Context, id uuid.UUID, at []memory.Attachment, now time.Time) error {
+	if len(at) == 0 {
+		return nil
+	}
+	b := &pgx.Batch{}
+	t.queueAttach(b, id, at, now)
+	return t.send(ctx, b)
+}
+
+// Detach ends attachments; the rows stay as history.
+func (t *tx) Detach(ctx context.Context, id uuid.UUID, elements []uuid.UUID, now time.Time) error {
+	if len(elements) == 0 {
+		return nil
+	}
+	_, err := t.tx.Exec(ctx, `UPDATE attachments SET detached_at = $4
+		WHERE org_id = $1 AND memory_id = $2 AND element_id = ANY ($3) AND detached_at IS NULL`, t.org, id, elements, now)
+	return err
+}
+
+// OpenDoubt adds a doubt and flags its memory.
+func (t *tx) OpenDoubt(ctx context.Context, d memory.Doubt) error {
+	id := uuid.Must(uuid.NewV7())
+	sealed, err := t.keys.Seal(doubtLocation(id), []byte(d.Reason))
+	if err != nil {
+		return err
+	}
+	b := &pgx.Batch{}
+	b.Queue(`INSERT INTO doubts (org_id, doubt_id, memory_id, cause, element_id, since, reason) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		t.org, id, d.Memory, d.Cause, nullID(d.Element), d.Since, sealed)
+	b.Queue(`UPDATE memories SET verify = verify OR $3 <> 'disputed', disputed = disputed OR $3 = 'disputed' WHERE org_id = $1 AND memory_id = $2`,
+		t.org, d.Memory, d.Cause)
+	return t.send(ctx, b)
+}
+
+// Cite records that a session relied on a memory, once; memories.citations counts the rows. A cited memory is reviewed.
+func (t *tx) Cite(ctx context.Context, id uuid.UUID, session string, observed bool, now time.Time) error {
+	tag, err := t.tx.Exec(ctx, `INSERT INTO citations (org_id, memory_id, session_id, cited_at, observed) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (org_id, memory_id, session_id) DO NOTHING`, t.org, id, session, now, observed)
+	if err != nil || tag.RowsAffected() == 0 {
+		return err
+	}
+	_, err = t.tx.Exec(ctx, `UPDATE memories SET citations = citations + 1, unreviewed = false WHERE org_id = $1 AND memory_id = $2`, t.org, id)
+	return err
+}
+
+// SetVector stores a vector of a live memory.
+func (t *tx) SetVector(ctx context.Context, space, seq int32, model string, vector []float32) error {
+	_, err := t.tx.Exec(ctx, `INSERT INTO vectors (org_id, model, space_id, seq, embedding) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (org_id, model, space_id, seq) DO UPDATE SET embedding = excluded.embedding`,
+		t.org, model, space, seq, pgvector.NewHalfVector(vector))
+	return err
+}
+
+// Audit appends to the trail.
+func (t *tx) Audit(ctx context.Context, by memory.Caller, entries ...memory.AuditEntry) error {
+	b := &pgx.Batch{}
+	for _, e := range entries {
+		detail := e.Detail
+		if detail == nil {
+			detail = map[string]string{}
+		}
+		encoded, err := json.Marshal(detail)
+		if err != nil {
+			return err
+		}
+		b.Queue(`INSERT INTO audit (org_id, audit_id, at, verb, subject_id, project_id, revision, agent, user_name, door, session_id, detail)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+			t.org, uuid.Must(uuid.NewV7()), e.At, e.Verb, nullID(e.Subject), nullID(by.Project), e.Revision, by.Agent, by.User, by.Door, by.Session, encoded)
+	}
+	return t.send(ctx, b)
+}

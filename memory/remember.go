@@ -1,0 +1,564 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory/facts"
+	"github.com/stele-dev/stele/memory/terms"
+)
+
+const (
+	// embedBudget bounds what a write or a recall waits for a vector; a text without one is embedded later.
+	embedBudget = 250 * time.Millisecond
+	// minOverlap is the Jaccard of terms from which a memory is offered in similarTo when there are no vectors.
+	minOverlap = 0.6
+	// maxSimilar bounds similarTo.
+	maxSimilar = 5
+	// nearLimit bounds how many close memories are compared by the same-facts guard: restatements rank first, so a
+	// guard that rejected this many already saw the likely ones.
+	nearLimit = 16
+	// maxDraws is how often a new handle is drawn before a write gives up; see handleLength.
+	maxDraws = 3
+	// suggestions is how many candidate elements an unattached text is offered.
+	suggestions = 3
+)
+
+// Remember stores one fact, or confirms the memory it restates. docs/architecture.md tells the steps. Errors are *problem.Error; nothing is stored then.
+func (s *Service) Remember(ctx context.Context, c Caller, r RememberRequest) (RememberResponse, error) {
+	d, err := s.draft(c, r)
+	if err != nil {
+		return RememberResponse{}, err
+	}
+	d.vector, d.model = s.embedForWrite(ctx, d.embeddingText())
+
+	var out RememberResponse
+	for range maxDraws {
+		err = s.store.Write(ctx, c.Org, []SpaceKey{d.space}, func(tx Tx) error {
+			out = RememberResponse{SimilarTo: []Similar{}, Redacted: slices.Clone(d.redacted), Warnings: slices.Clone(d.warnings)}
+			return s.place(ctx, tx, c, d, &out)
+		})
+		if !errors.Is(err, ErrTaken) {
+			break
+		}
+	}
+	if err != nil {
+		return RememberResponse{}, fmt.Errorf("remember: %w", err)
+	}
+	return out, nil
+}
+
+// draft is a validated, redacted memory on its way in.
+type draft struct {
+	RememberRequest
+	space      SpaceKey
+	expires    *time.Time
+	unreviewed bool
+	now        time.Time
+	redacted   []Redaction
+	warnings   []string
+	vector     []float32
+	model      string
+}
+
+// draft checks and cleans a request without looking at the database.
+func (s *Service) draft(c Caller, r RememberRequest) (*draft, error) {
+	d := &draft{RememberRequest: r, now: s.now(), redacted: []Redaction{}, warnings: []string{}}
+	if err := d.clean(); err != nil {
+		return nil, err
+	}
+	switch {
+	case d.Kind == "":
+		if r.Supersedes == "" {
+			d.Kind = Note // else the kind of what it replaces
+		}
+	case d.Kind == SessionOutcome && c.Door != FromSession && r.Imported == nil:
+		return nil, problem.Invalidf("kind", "session_outcome is written by finishing a work session only").
+			Fix("use kind note, or finish the work session with a summary")
+	case !slices.Contains(Kinds, d.Kind):
+		return nil, problem.Invalidf("kind", "%q is not a kind of memory", clip(string(d.Kind), 40)).
+			Fix("use pitfall, convention or note")
+	}
+	var err error
+	if d.space, err = spaceFor(c, d.Scope); err != nil {
+		return nil, err
+	}
+	d.Scope = d.space.Scope
+	if d.expires, err = parseExpiry(r.Expires, d.now); err != nil {
+		return nil, err
+	}
+	if d.Paths, err = cleanPaths(r.Paths); err != nil {
+		return nil, err
+	}
+	if len(r.Elements) > MaxElements {
+		return nil, problem.Invalidf("elements", "%d elements are more than the %d a memory may be attached to", len(r.Elements), MaxElements).
+			Fix("attach it to their common parent")
+	}
+	d.unreviewed = c.Door == FromImport || c.Door == FromHook
+	return d, nil
+}
+
+// clean strips private parts, redacts secrets and checks the sizes of every free text. It is the one entrance of text.
+func (d *draft) clean() error {
+	for field, texts := range map[string][]string{"content": {d.Content}, "title": {d.Title}, "why": {d.Why}, "tags": d.Tags} {
+		if slices.ContainsFunc(texts, func(t string) bool { return !utf8.ValidString(t) }) {
+			return problem.Invalidf(field, "the text is not valid UTF-8").Fix("send it as UTF-8")
+		}
+	}
+	var clean cleaner
+	d.Content = clean.text(d.Content)
+	d.Title = strings.Join(strings.Fields(clean.text(d.Title)), " ")
+	d.Why = clean.text(d.Why)
+	tags := make([]string, 0, len(d.Tags))
+	for _, t := range d.Tags {
+		t = strings.TrimLeft(strings.Join(strings.Fields(clean.text(t)), " "), "#")
+		if t != "" && !slices.ContainsFunc(tags, func(o string) bool { return terms.Fold(o) == terms.Fold(t) }) {
+			tags = append(tags, t)
+		}
+	}
+	d.Tags = tags
+	d.redacted = clean.redactions()
+	if clean.private > 0 {
+		d.warnings = append(d.warnings, fmt.Sprintf("%d private part(s) were left out", clean.private))
+	}
+	switch {
+	case d.Content == "" && clean.private > 0:
+		return problem.Invalidf("content", "nothing is left of the text after its private parts").
+			Fix("say the fact outside <private>…</private>")
+	case d.Content == "":
+		return problem.Invalidf("content", "the text is empty").Fix("write the fact in a sentence")
+	}
+	for _, t := range []struct {
+		field, text string
+		limit       int
+		fix         string
+	}{
+		{"content", d.Content, MaxContentBytes, "split it into one memory per fact and link them with [[Title]]"},
+		{"title", d.Title, MaxTitleBytes, "shorten it to one line; details belong in content"},
+		{"why", d.Why, MaxWhyBytes, "shorten it; details belong in content"},
+	} {
+		if err := checkText(t.field, t.text, t.limit, t.fix); err != nil {
+			return err
+		}
+	}
+	if len(d.Tags) > MaxTags {
+		return problem.Invalidf("tags", "%d tags are more than the %d allowed", len(d.Tags), MaxTags).Fix("keep the ones people would search for")
+	}
+	for _, t := range d.Tags {
+		if err := checkText("tags", t, MaxTagBytes, "a tag is a word or two"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkText(field, text string, limit int, fix string) error {
+	if len(text) > limit {
+		return problem.Invalidf(field, "%d bytes are over the limit of %d", len(text), limit).Fix("%s", fix)
+	}
+	return nil
+}
+
+// spaceFor is the space a new memory of that scope goes to, if the caller may write there.
+func spaceFor(c Caller, scope Scope) (SpaceKey, error) {
+	switch scope {
+	case "", Project:
+		if c.Project == uuid.Nil {
+			return SpaceKey{}, problem.Invalidf("project", "no project is chosen").
+				Fix("name one, or run `stele init` in the repository")
+		}
+		return SpaceKey{Project, c.Project.String()}, nil
+	case Personal:
+		return SpaceKey{Personal, c.User}, nil
+	case Organization:
+		if !c.mayReview() {
+			return SpaceKey{}, problem.New(problem.Forbidden, "scope", "a memory for the whole organization needs the reviewer role",
+				"store it for the project and ask a reviewer to promote it")
+		}
+		return SpaceKey{Organization, ""}, nil
+	default:
+		return SpaceKey{}, problem.Invalidf("scope", "%q is not a scope", clip(string(scope), 40)).Fix("use project, personal or organization")
+	}
+}
+
+// embeddingText is what a vector stands for.
+func (d *draft) embeddingText() string { return embeddingText(d.Title, d.Content) }
+
+func embeddingText(title, content string) string {
+	if title == "" {
+		return content
+	}
+	return title + "\n" + content
+}
+
+// embedForWrite gives a vector within the budget, or none: a missing vector is no error.
+func (s *Service) embedForWrite(ctx context.Context, text string) (vector []float32, model string) {
+	model = s.embedder.Model()
+	if model == "" {
+		return nil, ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, embedBudget)
+	defer cancel()
+	vs, err := s.embedder.Embed(ctx, []string{text})
+	if err != nil || len(vs) != 1 || vs[0] == nil {
+		return nil, model
+	}
+	return vs[0], model
+}
+
+// place decides, under the lock of the space, what a draft becomes: an echo, a restatement, a successor or a new memory.
+func (s *Service) place(ctx context.Context, tx Tx, c Caller, d *draft, out *RememberResponse) error {
+	space := tx.Space(d.space)
+	var sourceKey string
+	var batch uuid.UUID
+	if d.Imported != nil {
+		sourceKey, batch = d.Imported.Key, d.Imported.Batch
+		if known, err := tx.BySource(ctx, space.ID, sourceKey); err != nil || known != uuid.Nil {
+			if err != nil {
+				return err
+			}
+			out.Deduplicated = true
+			return s.show(ctx, tx, c, known, &out.Memory)
+		}
+	}
+	at, elements, err := s.attachments(ctx, tx, c, d.Elements, d.Paths)
+	if err != nil {
+		return err
+	}
+	var old *Record
+	kind := d.Kind
+	if d.Supersedes != "" {
+		if old, err = s.superseded(ctx, tx, c, d, space.ID); err != nil {
+			return err
+		}
+		if kind == "" {
+			kind = old.Kind
+		}
+		if len(d.Elements) == 0 && len(d.Paths) == 0 {
+			at, elements, err = inherited(ctx, tx, old, at)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	r := s.newRecord(c, d, kind, elements)
+	if old != nil && len(d.Paths) == 0 && len(d.Elements) == 0 {
+		r.Paths = old.Paths
+	}
+	ix := indexOf(&r.Memory)
+
+	near, err := tx.Near(ctx, s.nearQuery(space.ID, kind, ix, d))
+	if err != nil {
+		return err
+	}
+	merged, err := s.compare(ctx, tx, near, r, d, old, out)
+	if err != nil {
+		return err
+	}
+	if merged != nil {
+		return s.restate(ctx, tx, c, merged, r, at, d, out)
+	}
+	if err := titleFree(ctx, tx, space.ID, r.Title, old); err != nil {
+		return err
+	}
+	if len(at) == 0 && len(r.Paths) == 0 && d.Scope == Project && d.Imported == nil {
+		if err := warnUnattached(ctx, tx, c.Project, d, out); err != nil {
+			return err
+		}
+	}
+	if old != nil {
+		if err := s.supersede(ctx, tx, c, old, r, d.now); err != nil {
+			return err
+		}
+	}
+	if err := tx.Insert(ctx, r, at, ix, sourceKey, batch); err != nil {
+		return err
+	}
+	if d.vector != nil {
+		if err := tx.SetVector(ctx, r.Space, r.Seq, d.model, d.vector); err != nil {
+			return err
+		}
+	}
+	if err := tx.Audit(ctx, c, AuditEntry{At: r.CreatedAt, Verb: VerbRemember, Subject: r.ID, Revision: 1, Detail: seenDetail(d.Seen)}); err != nil {
+		return err
+	}
+	// What was inserted is in hand; only its links have to be looked up.
+	recs := []Record{*r}
+	if len(ix.Links) > 0 {
+		if err := s.resolveLinks(ctx, tx, c, recs); err != nil {
+			return err
+		}
+	}
+	out.Memory = recs[0].shown(d.now)
+	for _, l := range out.Memory.Links {
+		if l.Note != "" {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("[[%s]] is %s", clip(l.Text, 60), l.Note))
+		}
+	}
+	return nil
+}
+
+func (s *Service) nearQuery(space int32, kind Kind, ix Index, d *draft) NearQuery {
+	t := s.embedder.Thresholds()
+	return NearQuery{Space: space, Kind: kind, Normal: ix.Normal, Terms: ix.Terms, Model: d.model, Vector: d.vector,
+		MinCosine: t.Similar, MinOverlap: minOverlap, Limit: nearLimit}
+}
+
+func (s *Service) newRecord(c Caller, d *draft, kind Kind, elements []ElementRef) *Record {
+	r := &Record{Memory: Memory{
+		ID: newID(), Handle: newHandle(), Kind: kind, Title: d.Title, Content: d.Content, Why: d.Why, Scope: d.Scope, Status: Live,
+		Elements: elements, Paths: d.Paths, Tags: d.Tags, Origin: c.Door, Unreviewed: d.unreviewed, CreatedAt: d.now,
+		ConfirmedAt: d.now, Revision: 1, ExpiresAt: d.expires, Seen: d.Seen,
+	}, ProjectID: c.Project, Agent: c.Agent, User: c.User}
+	if i := d.Imported; i != nil {
+		r.CreatedAt, r.ConfirmedAt, r.Agent, r.User = i.CreatedAt, i.CreatedAt, i.Agent, i.User
+	}
+	if d.Scope == Personal {
+		r.Owner = c.User
+	}
+	r.Author = author(r.Agent, r.User)
+	return r
+}
+
+// compare sorts the close memories into the one that the draft restates, if any, and those offered in similarTo.
+func (s *Service) compare(ctx context.Context, tx Tx, near []Near, r *Record, d *draft, old *Record, out *RememberResponse) (*Record, error) {
+	if len(near) == 0 {
+		return nil, nil
+	}
+	ids := make([]uuid.UUID, len(near))
+	for i, n := range near {
+		ids[i] = n.ID
+	}
+	recs, err := tx.Records(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[uuid.UUID]*Record, len(recs))
+	for i := range recs {
+		byID[recs[i].ID] = &recs[i]
+	}
+	dedupe := s.embedder.Thresholds().Dedupe
+	var merged *Record
+	for _, n := range near {
+		e := byID[n.ID]
+		if e == nil || (old != nil && e.ID == old.ID) {
+			continue
+		}
+		same, differs := sameFacts(&e.Memory, &r.Memory)
+		switch {
+		case !same:
+		case !compatible(e.Elements, r.Elements):
+			differs = "attached elsewhere"
+		case (n.SameText || n.Cosine > dedupe) && merged == nil && !d.Separate && old == nil && r.Kind != SessionOutcome:
+			merged = e
+			continue
+		}
+		if len(out.SimilarTo) < maxSimilar {
+			out.SimilarTo = append(out.SimilarTo, Similar{Handle: e.Handle, Title: e.Title, Excerpt: firstLine(e.Content),
+				Cosine: n.Cosine, Overlap: n.Overlap, Differs: differs})
+		}
+	}
+	return merged, nil
+}
+
+// sameFacts guards a merge: numbers, versions, negations, literals, identifiers and paths of both texts must agree, and
+// so must those of titles and reasons where both have them.
+func sameFacts(a, b *Memory) (same bool, differs string) {
+	for _, t := range [][2]string{{a.Content, b.Content}, {a.Title, b.Title}, {a.Why, b.Why}} {
+		if t[0] == "" || t[1] == "" {
+			continue
+		}
+		if same, why := facts.Same(t[0], t[1]); !same {
+			return false, why.String()
+		}
+	}
+	return true, ""
+}
+
+// compatible attachments are equal, overlapping, or empty on one side.
+func compatible(a, b []ElementRef) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(a, func(x ElementRef) bool {
+		return slices.ContainsFunc(b, func(y ElementRef) bool { return x.ID == y.ID })
+	})
+}
+
+// restate confirms an existing memory instead of storing its twin: attachments and empty fields are filled. A session
+// that was served the memory only echoes it, and a restatement never clears a doubt.
+func (s *Service) restate(ctx context.Context, tx Tx, c Caller, e, r *Record, at []Attachment, d *draft, out *RememberResponse) error {
+	out.Deduplicated = true
+	out.Restated = &Restated{Yours: firstLine(r.Content), Existing: firstLine(e.Content),
+		Separate: "to keep both, remember it again with separate: true (command line: --separate)"}
+	if c.Session != "" {
+		shown, err := tx.Shown(ctx, c.Session, e.ID)
+		if err != nil {
+			return err
+		}
+		if shown.Whole {
+			out.Echo = true
+			return s.show(ctx, tx, c, e.ID, &out.Memory)
+		}
+	}
+	missing := slices.DeleteFunc(slices.Clone(at), func(a Attachment) bool {
+		return slices.ContainsFunc(e.Elements, func(x ElementRef) bool { return x.ID == a.Element })
+	})
+	changed := len(missing) > 0
+	fill := func(have *string, given string) {
+		if *have == "" && given != "" {
+			*have, changed = given, true
+		}
+	}
+	if e.Title == "" && r.Title != "" {
+		if err := titleFree(ctx, tx, e.Space, r.Title, e); err != nil {
+			out.Warnings = append(out.Warnings, err.Error())
+		} else {
+			fill(&e.Title, r.Title)
+		}
+	}
+	fill(&e.Why, r.Why)
+	if len(e.Tags) == 0 && len(r.Tags) > 0 {
+		e.Tags, changed = r.Tags, true
+	}
+	if len(e.Paths) == 0 && len(r.Paths) > 0 {
+		e.Paths, changed = r.Paths, true
+	}
+	if len(missing) > 0 {
+		for i := range missing {
+			if missing[i].Reason == attachedByWriter {
+				missing[i].Reason = attachedByRestatement
+			}
+		}
+		if err := tx.Attach(ctx, e.ID, missing, d.now); err != nil {
+			return err
+		}
+		for _, ref := range r.Elements {
+			if slices.ContainsFunc(missing, func(a Attachment) bool { return a.Element == ref.ID }) {
+				e.Elements = append(e.Elements, ref)
+			}
+		}
+	}
+	if changed {
+		e.Revision++
+		if err := tx.Revise(ctx, e, indexOf(&e.Memory), c, d.now); err != nil {
+			return err
+		}
+	}
+	// An import is no witness: it may fill what is empty, but it confirms nothing.
+	if d.Imported == nil {
+		conf := Confirmation{Memory: e.ID, At: d.now, Seen: d.Seen, Reviewed: !d.unreviewed}
+		if e.expired(d.now) {
+			conf.SetExpires, conf.Expires = true, d.expires // it was said again, so it holds for as long as it was said now
+		}
+		if err := tx.Confirm(ctx, conf); err != nil {
+			return err
+		}
+		if err := tx.Audit(ctx, c, AuditEntry{At: d.now, Verb: VerbRestate, Subject: e.ID, Revision: e.Revision, Detail: seenDetail(d.Seen)}); err != nil {
+			return err
+		}
+	}
+	return s.show(ctx, tx, c, e.ID, &out.Memory)
+}
+
+// superseded finds the memory a draft replaces and checks that it may.
+func (s *Service) superseded(ctx context.Context, tx Tx, c Caller, d *draft, space int32) (*Record, error) {
+	old, err := s.record(ctx, tx, c, "supersedes", d.Supersedes)
+	if err != nil {
+		return nil, err
+	}
+	if old.Space != space {
+		return nil, problem.Invalidf("supersedes", "%s has scope %s and the new text %s; a successor keeps the scope", old.Handle, old.Scope, d.Scope).
+			Fix("use scope %s, or write the new text without supersedes", old.Scope)
+	}
+	if err := mustBeLive(ctx, tx, "supersedes", old); err != nil {
+		return nil, err
+	}
+	if old.Kind == SessionOutcome && c.Door != FromSession {
+		return nil, problem.Invalidf("supersedes", "%s is the outcome of a work session; what happened is not replaced", old.Handle).
+			Fix("write a note that corrects it and links [[%s]]", old.Handle)
+	}
+	if old.Scope == Organization && old.User != c.User && !c.mayReview() {
+		return nil, problem.New(problem.Forbidden, "supersedes", "another author's organization memory needs the reviewer role",
+			"write a project memory that says what differs here")
+	}
+	return old, nil
+}
+
+// supersede moves the old memory out of recall. Links to it follow to the live successor when they are read.
+func (s *Service) supersede(ctx context.Context, tx Tx, c Caller, old, successor *Record, now time.Time) error {
+	if err := tx.SetStatus(ctx, old, Superseded, successor.ID, nil); err != nil {
+		return err
+	}
+	if err := s.citeIfShown(ctx, tx, c, old.ID, now); err != nil {
+		return err
+	}
+	return tx.Audit(ctx, c, AuditEntry{At: now, Verb: VerbSupersede, Subject: old.ID, Revision: old.Revision,
+		Detail: map[string]string{"by": successor.ID.String()}})
+}
+
+// citeIfShown counts superseding or confirming a served memory as use of it by the session.
+func (s *Service) citeIfShown(ctx context.Context, tx Tx, c Caller, id uuid.UUID, now time.Time) error {
+	if c.Session == "" {
+		return nil
+	}
+	shown, err := tx.Shown(ctx, c.Session, id)
+	if err != nil || !shown.Whole {
+		return err
+	}
+	return tx.Cite(ctx, id, c.Session, true, now)
+}
+
+// inherited gives a successor the elements of what it replaces.
+func inherited(ctx context.Context, tx Tx, old *Record, at []Attachment) ([]Attachment, []ElementRef, error) {
+	refs := make([]ElementRef, 0, len(old.Elements))
+	for _, e := range old.Elements {
+		at = append(at, Attachment{Element: e.ID, Reason: "inherited"})
+		e.Reason = "inherited from " + old.Handle
+		refs = append(refs, e)
+	}
+	return at, refs, nil
+}
+
+// titleFree refuses a title that another live memory of the space bears. except is a memory that is about to leave.
+func titleFree(ctx context.Context, v View, space int32, title string, except *Record) error {
+	folded := terms.Fold(title)
+	if folded == "" {
+		return nil
+	}
+	id, err := v.ByTitle(ctx, []int32{space}, folded)
+	if err != nil || id == uuid.Nil || (except != nil && id == except.ID) {
+		return err
+	}
+	recs, err := v.Records(ctx, []uuid.UUID{id})
+	if err != nil {
+		return err
+	}
+	if len(recs) == 0 {
+		return nil
+	}
+	return problem.New(problem.Conflict, "title", fmt.Sprintf("%s already has the title %q", recs[0].Handle, clip(title, 80)),
+		"choose another title, or replace it with supersedes: "+recs[0].Handle)
+}
+
+// warnUnattached says which elements a text without element and path may be about.
+func warnUnattached(ctx context.Context, v View, project uuid.UUID, d *draft, out *RememberResponse) error {
+	elements, err := v.Elements(ctx, project, false)
+	if err != nil || len(elements) == 0 {
+		return err
+	}
+	names := make([]string, 0, suggestions)
+	for _, e := range closestElements(elements, d.Title+" "+d.Content, suggestions) {
+		names = append(names, e.Key)
+	}
+	out.Warnings = append(out.Warnings, "stored for the whole project; to tie it to code, name an element such as "+strings.Join(names, ", "))
+	return nil
+}

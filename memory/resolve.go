@@ -1,0 +1,389 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory/terms"
+)
+
+// candidates is how many names an error offers for an unknown or ambiguous one.
+const candidates = 5
+
+// Why a memory is attached to an element.
+const (
+	attachedByWriter      = "writer"
+	attachedByPath        = "path"
+	attachedByRestatement = "restated"
+)
+
+func (c Caller) mayReview() bool { return c.Role == RoleReviewer || c.Role == RoleAdmin }
+
+// sees tells whether the caller may know of a memory at all. What it may not see does not exist for it.
+func (c Caller) sees(r *Record) bool {
+	switch r.Scope {
+	case Personal:
+		return r.Owner == c.User
+	case Organization:
+		return true
+	default:
+		return r.ProjectID == c.Project
+	}
+}
+
+// spaceKeys are the spaces a caller's questions go to, nearest first.
+func (c Caller) spaceKeys() []SpaceKey {
+	keys := make([]SpaceKey, 0, 3)
+	if c.Project != uuid.Nil {
+		keys = append(keys, SpaceKey{Project, c.Project.String()})
+	}
+	return append(keys, SpaceKey{Personal, c.User}, SpaceKey{Organization, ""})
+}
+
+// record finds a memory by handle, id or title, of any status.
+func (s *Service) record(ctx context.Context, v View, c Caller, field, ref string) (*Record, error) {
+	ref = strings.TrimSpace(ref)
+	ref = strings.TrimSuffix(strings.TrimPrefix(ref, "[["), "]]")
+	if ref == "" {
+		return nil, problem.Invalidf(field, "no memory is named").Fix("give a handle such as m-7k3f9qa, or the title")
+	}
+	var id uuid.UUID
+	var err error
+	if isHandle(ref) {
+		id, err = v.ByHandle(ctx, strings.ToLower(ref))
+	} else if parsed, perr := uuid.Parse(ref); perr == nil {
+		id = parsed
+	}
+	if err == nil && id == uuid.Nil {
+		id, err = byTitle(ctx, v, c, ref)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if id != uuid.Nil {
+		recs, err := v.Records(ctx, []uuid.UUID{id})
+		if err != nil {
+			return nil, err
+		}
+		if len(recs) == 1 && c.sees(&recs[0]) {
+			return &recs[0], nil
+		}
+	}
+	return nil, problem.New(problem.NotFound, field, fmt.Sprintf("no memory %q is known here", clip(ref, 80)),
+		"check the handle; recall or list shows what there is")
+}
+
+func byTitle(ctx context.Context, v View, c Caller, title string) (uuid.UUID, error) {
+	keys := c.spaceKeys()
+	spaces, err := v.Spaces(ctx, keys)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	return v.ByTitle(ctx, orderedSpaceIDs(spaces, keys), terms.Fold(title))
+}
+
+// orderedSpaceIDs gives the ids of the spaces in the order of keys.
+func orderedSpaceIDs(spaces []Space, keys []SpaceKey) []int32 {
+	ids := make([]int32, 0, len(spaces))
+	for _, k := range keys {
+		for _, sp := range spaces {
+			if sp.SpaceKey == k {
+				ids = append(ids, sp.ID)
+			}
+		}
+	}
+	return ids
+}
+
+// mustBeLive refuses a memory that left recall, naming the live one that took its place.
+func mustBeLive(ctx context.Context, v View, field string, r *Record) error {
+	switch r.Status {
+	case Live:
+		return nil
+	case Superseded:
+		live, err := liveSuccessor(ctx, v, r)
+		if err != nil {
+			return err
+		}
+		if live != nil {
+			return problem.New(problem.Conflict, field, fmt.Sprintf("%s was superseded; the live one is %s", r.Handle, live.Handle),
+				"use "+live.Handle)
+		}
+		return problem.New(problem.Conflict, field, fmt.Sprintf("%s was superseded and its successor is no longer live", r.Handle),
+			"write it as a new memory")
+	default:
+		return problem.New(problem.Conflict, field, fmt.Sprintf("%s is %s", r.Handle, r.Status), "restore it first, or write it as a new memory")
+	}
+}
+
+// maxSuccessions bounds the walk to a live successor; the chain cannot loop, since only a live memory is superseded.
+const maxSuccessions = 1000
+
+func liveSuccessor(ctx context.Context, v View, r *Record) (*Record, error) {
+	for range maxSuccessions {
+		if r.Status != Superseded {
+			break
+		}
+		recs, err := v.Records(ctx, []uuid.UUID{r.Successor})
+		if err != nil {
+			return nil, err
+		}
+		if len(recs) == 0 {
+			return nil, nil
+		}
+		r = &recs[0]
+	}
+	if r.Status != Live {
+		return nil, nil
+	}
+	return r, nil
+}
+
+// element finds one live element of the caller's project by key, former key or display name.
+func element(ctx context.Context, v View, c Caller, field, name string) (Element, error) {
+	name = strings.TrimSpace(name)
+	if c.Project == uuid.Nil {
+		return Element{}, problem.Invalidf(field, "no project is chosen, so %q cannot be looked up", clip(name, 80)).Fix("name the project")
+	}
+	found, err := v.FindElements(ctx, c.Project, name)
+	if err != nil {
+		return Element{}, err
+	}
+	switch {
+	case len(found) == 1, len(found) > 1 && strings.EqualFold(found[0].Key, name):
+		return found[0], nil
+	case len(found) > 1:
+		p := problem.New(problem.Ambiguous, field, fmt.Sprintf("%q is the name of %d elements", clip(name, 80), len(found)))
+		for i, e := range found {
+			if i == candidates {
+				break
+			}
+			p.Fixes = append(p.Fixes, "use "+describe(e))
+		}
+		return Element{}, p
+	}
+	all, err := v.Elements(ctx, c.Project, false)
+	if err != nil {
+		return Element{}, err
+	}
+	p := problem.New(problem.NotFound, field, fmt.Sprintf("the model has no element %q", clip(name, 80)))
+	for _, e := range closestElements(all, name, candidates) {
+		p.Fixes = append(p.Fixes, "use "+describe(e))
+	}
+	if len(all) == 0 {
+		p.Fixes = append(p.Fixes, "import a model with `stele model import`, or name paths instead")
+	}
+	return Element{}, p
+}
+
+func describe(e Element) string {
+	return fmt.Sprintf("%s (%s, %s)", e.Key, clip(e.Name, 60), e.Level)
+}
+
+// attachments resolves the elements a writer named and those that own the paths; each says why it is attached.
+func (s *Service) attachments(ctx context.Context, v View, c Caller, names, paths []string) ([]Attachment, []ElementRef, error) {
+	at := []Attachment{}
+	refs := []ElementRef{}
+	add := func(ref ElementRef, a Attachment) {
+		if !slices.ContainsFunc(at, func(o Attachment) bool { return o.Element == a.Element }) {
+			at, refs = append(at, a), append(refs, ref)
+		}
+	}
+	for _, name := range names {
+		if strings.TrimSpace(name) == "" {
+			continue
+		}
+		e, err := element(ctx, v, c, "elements", name)
+		if err != nil {
+			return nil, nil, err
+		}
+		add(e.Ref(), Attachment{Element: e.ID, Reason: attachedByWriter})
+	}
+	if len(paths) == 0 || c.Project == uuid.Nil {
+		return at, refs, nil
+	}
+	owned, err := ownersOf(ctx, v, c.Project, paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, o := range owned {
+		ref := o.Element.Ref()
+		ref.Reason = "by " + o.Path
+		add(ref, Attachment{Element: o.Element.ID, Reason: attachedByPath, Path: o.Path})
+	}
+	return at, refs, nil
+}
+
+// owned is an element with the path through which it was found.
+type owned struct {
+	Element Element
+	Path    string
+}
+
+// ownersOf finds the elements whose bindings own the paths.
+func ownersOf(ctx context.Context, v View, project uuid.UUID, paths []string) ([]owned, error) {
+	bindings, err := v.Bindings(ctx, project)
+	if err != nil || len(bindings) == 0 {
+		return nil, err
+	}
+	elements, err := v.Elements(ctx, project, false)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[uuid.UUID]Element, len(elements))
+	for _, e := range elements {
+		byID[e.ID] = e
+	}
+	var out []owned
+	for _, p := range paths {
+		for _, id := range owners(bindings, p) {
+			if e, ok := byID[id]; ok {
+				out = append(out, owned{e, p})
+			}
+		}
+	}
+	return out, nil
+}
+
+// closestElements ranks elements by the words their key, name, technology and description share with a text, an element
+// word weighing less the more elements have it; the rest follow in order of declaration. People are never offered.
+func closestElements(elements []Element, text string, n int) []Element {
+	elements = slices.DeleteFunc(slices.Clone(elements), func(e Element) bool { return e.Level == c4model.Person })
+	wanted := map[string]bool{}
+	for _, t := range terms.Of(text) {
+		wanted[t] = true
+	}
+	df := map[string]int{}
+	words := make([][]string, len(elements))
+	for i, e := range elements {
+		words[i] = terms.Of(e.Key + "\n" + e.Name + "\n" + e.Technology + "\n" + e.Description)
+		for _, w := range words[i] {
+			df[w]++
+		}
+	}
+	type scored struct {
+		e     Element
+		score float64
+	}
+	list := make([]scored, len(elements))
+	for i, e := range elements {
+		list[i].e = e
+		for _, w := range words[i] {
+			if wanted[w] {
+				list[i].score += 1 / float64(df[w])
+			}
+		}
+		// A misspelt or shortened key shares no term; a common piece still counts for something.
+		if folded := terms.Fold(text); len(folded) >= 3 && len(folded) < 100 &&
+			(strings.Contains(terms.Fold(e.Key), folded) || strings.Contains(terms.Fold(e.Name), folded)) {
+			list[i].score++
+		}
+	}
+	slices.SortStableFunc(list, func(a, b scored) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		default:
+			return 0
+		}
+	})
+	out := make([]Element, 0, n)
+	for i := range list {
+		if len(out) == n {
+			break
+		}
+		out = append(out, list[i].e)
+	}
+	return out
+}
+
+func (r *Record) expired(now time.Time) bool { return r.ExpiresAt != nil && !r.ExpiresAt.After(now) }
+
+// shown is the memory as doors show it, with its marks in words.
+func (r *Record) shown(now time.Time) Memory {
+	m := r.Memory
+	flags := slices.Clone(m.Flags)
+	mark := func(flag, reason string) { flags = append(flags, Flag{flag, reason}) }
+	switch m.Status {
+	case Superseded:
+		mark("superseded", "replaced by "+m.SupersededBy)
+	case Retired:
+		mark("retired", "taken out of recall; restore brings it back")
+	case Erased:
+		mark("erased", "its text was destroyed")
+	case Live:
+	}
+	if r.expired(now) {
+		mark("expired", "expired on "+m.ExpiresAt.Format(time.DateOnly))
+	}
+	if m.Unreviewed {
+		mark("unreviewed", "came by "+string(m.Origin)+" and nobody confirmed it yet")
+	}
+	switch m.Scope {
+	case Personal:
+		mark("personal", "seen by you only")
+	case Organization:
+		mark("organization", "holds in every project")
+	case Project:
+	}
+	for _, e := range m.Elements {
+		if e.Orphan {
+			mark("orphaned", e.Key+" left the model")
+		}
+	}
+	m.Flags = flags
+	if m.Flags == nil {
+		m.Flags = []Flag{}
+	}
+	if m.Elements == nil {
+		m.Elements = []ElementRef{}
+	}
+	if m.Paths == nil {
+		m.Paths = []string{}
+	}
+	if m.Tags == nil {
+		m.Tags = []string{}
+	}
+	if m.Links == nil {
+		m.Links = []Link{}
+	}
+	return m
+}
+
+// show loads a memory as it stands in this transaction.
+func (s *Service) show(ctx context.Context, v View, c Caller, id uuid.UUID, out *Memory) error {
+	recs, err := v.Records(ctx, []uuid.UUID{id})
+	if err != nil {
+		return err
+	}
+	if len(recs) == 0 {
+		return fmt.Errorf("memory %s vanished within its own transaction", id)
+	}
+	if err := s.resolveLinks(ctx, v, c, recs); err != nil {
+		return err
+	}
+	*out = recs[0].shown(s.now())
+	return nil
+}
+
+func seenDetail(seen *Seen) map[string]string {
+	if seen == nil {
+		return nil
+	}
+	d := map[string]string{}
+	for k, v := range map[string]string{"commit": seen.Commit, "branch": seen.Branch, "tree": seen.Tree} {
+		if v != "" {
+			d[k] = v
+		}
+	}
+	return d
+}

@@ -1,0 +1,39 @@
+package memory
+
+import (
+	"time"
+
+	"github.com/stele-dev/stele/embedding"
+)
+
+// Service is the domain behind every door. It is safe for concurrent use.
+type Service struct {
+	store    Store
+	embedder embedding.Provider
+	ranking  Ranking
+	now      func() time.Time
+}
+
+// Options of a Service; zero values mean the defaults.
+type Options struct {
+	Embedder embedding.Provider // default embedding.None
+	Ranking  *Ranking           // default DefaultRanking()
+	Now      func() time.Time   // the clock; default time.Now, cut to microseconds as PostgreSQL keeps them
+}
+
+// New makes a Service on a Store.
+func New(store Store, o Options) *Service {
+	s := &Service{store: store, embedder: o.Embedder, ranking: DefaultRanking(), now: o.Now}
+	if s.embedder == nil {
+		s.embedder = embedding.None{}
+	}
+	if o.Ranking != nil {
+		s.ranking = *o.Ranking
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	clock := s.now
+	s.now = func() time.Time { return clock().UTC().Truncate(time.Microsecond) }
+	return s
+}
