@@ -2,6 +2,7 @@ package structurizr
 
 import (
 	"errors"
+	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,6 +38,10 @@ func (p *parser) extends(s statement, reference string) error {
 	if err == nil {
 		_, err = p.root.Stat(name)
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return p.refuse(s, "no file "+clip(reference), "the workspace that this one extends, inside the root folder").
+			Fix("check the path; it is relative to this file").Because(err)
+	}
 	if errors.Is(err, c4model.ErrURL) || errors.Is(err, c4model.ErrOutside) {
 		p.leftOut(s.at, "the workspace %s was not read: %v", clip(reference), err)
 		return nil
@@ -51,7 +56,7 @@ func (p *parser) extends(s statement, reference string) error {
 		}
 		return readJSON(p.ctx, p.root, name, p.builder)
 	}
-	return p.workspaceFile(name)
+	return p.workspaceFile(name, s.at)
 }
 
 // enter guards against files that include themselves.

@@ -15,7 +15,7 @@ import (
 // and relative to the root. Every error about the content is a *problem.Error with code invalid.
 func ReadDSL(ctx context.Context, root *c4model.Root, name string) (*c4model.Model, error) {
 	p := &parser{builder: newBuilder(), ctx: ctx, root: root, constants: make(map[string]string), archetypes: make(map[string]*archetype), undefined: make(map[string]bool)}
-	if err := p.workspaceFile(name); err != nil {
+	if err := p.workspaceFile(name, c4model.Position{}); err != nil {
 		return nil, err
 	}
 	return p.model()
@@ -82,9 +82,10 @@ type block struct {
 	seen      map[string]bool   // inWorkspace: blocks that may stand once
 }
 
-// workspaceFile reads a file that holds a whole workspace, and what it extends.
-func (p *parser) workspaceFile(name string) error {
-	text, err := p.open(name, c4model.Position{})
+// workspaceFile reads a file that holds a whole workspace, and what it extends. It is named at from, the zero position for
+// the file that was asked for.
+func (p *parser) workspaceFile(name string, from c4model.Position) error {
+	text, err := p.open(name, from)
 	if err != nil {
 		return err
 	}

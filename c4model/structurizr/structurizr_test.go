@@ -144,6 +144,8 @@ func TestRefusals(t *testing.T) {
 		{"reopen a group", inModel("g = group G {", "}", "!element g {", "}"), []string{"w.dsl:5: found the group \"g\""}},
 		{"missing include", inModel("!include gone.dsl"), []string{"w.dsl:3: found no file gone.dsl"}},
 		{"include itself", inModel("!include w.dsl"), []string{"w.dsl:3: found a circle of files, w.dsl → w.dsl"}},
+		{"missing parent workspace", "!const A gone.dsl\nworkspace extends ${A} {\n}\n", []string{"w.dsl:2: found no file \"gone.dsl\""}},
+		{"missing parent export", "workspace extends gone.json {\n}\n", []string{"w.dsl:1: found no file \"gone.json\""}},
 		{"extend itself", "workspace extends w.dsl {\n}\n", []string{"w.dsl:1: found a circle of files"}},
 		{"bytes that are no text", "workspace {\n\x00\n}\n", []string{"w.dsl:2: found a zero byte"}},
 		{"another encoding", "workspace {\nmodel {\nperson \"Caf\xe9\"\n}\n}\n", []string{"w.dsl:3: found the byte 0xE9, which is not UTF-8"}},
