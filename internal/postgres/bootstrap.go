@@ -19,6 +19,27 @@ type Roles struct {
 	AppPassword   string
 }
 
+// RolesFor gives the roles that the two addresses of a server log in with: the service's (STELE_DATABASE_URL) and the
+// owner's (STELE_DATABASE_OWNER_URL, may be empty). It lets an administrator prepare a server from its configuration.
+func RolesFor(appURL, ownerURL string) (Roles, error) {
+	app, err := pgx.ParseConfig(appURL)
+	if err != nil || app.Database == "" {
+		return Roles{}, problem.New(problem.Invalid, "STELE_DATABASE_URL", "the address of the database cannot be read",
+			"write it as postgres://"+AppRole+":PASSWORD@HOST:5432/stele")
+	}
+	roles := Roles{Database: app.Database, AppPassword: app.Password}
+	if ownerURL == "" {
+		return roles, nil
+	}
+	owner, err := pgx.ParseConfig(ownerURL)
+	if err != nil || owner.Database != app.Database {
+		return Roles{}, problem.New(problem.Invalid, "STELE_DATABASE_OWNER_URL", "it is not an address of the database that STELE_DATABASE_URL names",
+			"write it as postgres://"+OwnerRole+":PASSWORD@HOST:5432/"+app.Database)
+	}
+	roles.OwnerPassword = owner.Password
+	return roles, nil
+}
+
 // bootstrapLock keeps two administrators from creating the roles at the same moment; the bytes of "roles".
 const bootstrapLock int64 = 0x726f6c6573
 
@@ -56,6 +77,9 @@ func Bootstrap(ctx context.Context, adminURL string, roles Roles) error {
 	defer inside.Close(context.WithoutCancel(ctx))
 	for _, statement := range []string{
 		"CREATE EXTENSION IF NOT EXISTS vector",
+		"ALTER EXTENSION vector UPDATE", // an older one may have been there
+		// A process that hangs in a transaction (a laptop that sleeps) must not keep its locks for ever.
+		"ALTER ROLE " + AppRole + " SET idle_in_transaction_session_timeout = '5min'",
 		// Only the owner creates, and only those named connect.
 		"REVOKE CREATE ON SCHEMA public FROM PUBLIC",
 		"GRANT USAGE, CREATE ON SCHEMA public TO " + OwnerRole,

@@ -123,3 +123,20 @@ func TestBackupBeforeMigrating(t *testing.T) {
 		})
 	}
 }
+
+func TestRolesFor(t *testing.T) {
+	t.Parallel()
+	got, err := postgres.RolesFor("postgres://stele_app:one@db:5432/memory", "postgres://stele_owner:two@db:5432/memory")
+	if want := (postgres.Roles{Database: "memory", AppPassword: "one", OwnerPassword: "two"}); err != nil || got != want {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+	for name, test := range map[string]struct{ app, owner, field string }{
+		"unreadable":       {"postgres://[", "", "STELE_DATABASE_URL"},
+		"another database": {"postgres://stele_app@db/memory", "postgres://stele_owner@db/other", "STELE_DATABASE_OWNER_URL"},
+	} {
+		_, err := postgres.RolesFor(test.app, test.owner)
+		if p, ok := problem.As(err); !ok || p.Field != test.field {
+			t.Errorf("%s: got %v, want a problem about %s", name, err, test.field)
+		}
+	}
+}

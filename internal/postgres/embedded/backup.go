@@ -28,6 +28,8 @@ const (
 	backupEvery = 24 * time.Hour
 	// backupAfter keeps the first minute for the person who just started Stele.
 	backupAfter = time.Minute
+	// backupRetry is how long a backup that failed, or for which there was nothing yet, is not tried again.
+	backupRetry = 30 * time.Minute
 )
 
 // Backup writes a logical backup of the database into file; it starts the cluster when it is down.
@@ -134,7 +136,7 @@ func (f folder) pruneBackups(kind string) error {
 // backups takes the nightly backups in a goroutine of the supervisor.
 type backups struct {
 	s       *supervisor
-	since   time.Time
+	after   time.Time // nothing is tried before
 	wakeups chan struct{}
 	working atomic.Bool
 	cancel  context.CancelFunc
@@ -143,7 +145,7 @@ type backups struct {
 
 func startBackups(ctx context.Context, s *supervisor) *backups {
 	ctx, cancel := context.WithCancel(ctx)
-	b := &backups{s: s, since: s.now(), wakeups: make(chan struct{}, 1), cancel: cancel}
+	b := &backups{s: s, after: s.now().Add(backupAfter), wakeups: make(chan struct{}, 1), cancel: cancel}
 	b.done.Go(func() {
 		for {
 			select {
@@ -181,20 +183,25 @@ func (b *backups) stop() {
 // nightly takes a backup when one is due.
 func (b *backups) nightly(ctx context.Context) error {
 	f, now := b.s.folder, b.s.now()
-	if now.Sub(b.since) < backupAfter {
+	if now.Before(b.after) {
 		return nil
 	}
+	due, err := f.backupDue(now)
+	if err != nil || !due {
+		return err
+	}
+	b.after = now.Add(backupRetry)
 	return f.nightlyBackup(ctx, b.s.server.inst, now)
 }
 
-func (f folder) nightlyBackup(ctx context.Context, inst installation.Installation, now time.Time) error {
+// backupDue tells whether the newest nightly backup is old enough for a successor.
+func (f folder) backupDue(now time.Time) (bool, error) {
 	found, err := f.backupsOf(nightlyBackup)
-	if err != nil {
-		return err
-	}
-	if len(found) > 0 && now.Sub(found[0].at) < backupEvery {
-		return nil
-	}
+	return len(found) == 0 || now.Sub(found[0].at) >= backupEvery, err
+}
+
+// nightlyBackup takes a nightly backup, unless there is nothing in the database, and removes the oldest.
+func (f folder) nightlyBackup(ctx context.Context, inst installation.Installation, now time.Time) error {
 	s, err := f.readSecrets()
 	if err != nil {
 		return err

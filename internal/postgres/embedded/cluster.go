@@ -233,6 +233,9 @@ func (c *Cluster) startUnderLock(ctx context.Context, deadline time.Time) (err e
 		if err != nil {
 			return err
 		}
+		if err := c.folder.checkOwner(); err != nil {
+			return err
+		}
 		if err := c.folder.stopStrays(ctx); err != nil {
 			return err
 		}

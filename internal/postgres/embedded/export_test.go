@@ -14,6 +14,10 @@ func (c *Cluster) CarryOver(ctx context.Context, major int, old *installation.In
 
 // NightlyBackup takes a nightly backup if one is due at that time.
 func (c *Cluster) NightlyBackup(ctx context.Context, now time.Time) error {
+	due, err := c.folder.backupDue(now)
+	if err != nil || !due {
+		return err
+	}
 	inst, err := c.running()
 	if err != nil {
 		return err

@@ -146,6 +146,23 @@ func (f folder) checkPassable() error {
 	}
 }
 
+// checkOwner explains data that another user's server wrote: PostgreSQL would only say that the ownership is wrong.
+func (f folder) checkOwner() error {
+	info, err := os.Stat(f.dataDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking at the cluster: %w", err)
+	}
+	if owner := ownerOf(info); owner != f.account.uid {
+		return problem.New(problem.Unavailable, "STELE_DATA_DIR",
+			fmt.Sprintf("the data in %s belongs to the user with id %d, and the server would run as %s (id %d)", f.dataDir(), owner, f.account.name, f.account.uid),
+			"run Stele as the user who made it (without sudo)", "or name another folder in STELE_DATA_DIR")
+	}
+	return nil
+}
+
 // prepareSocketDir makes the private folder of the socket. In /tmp anyone may have made one of that name before, to
 // stand in for the server and be told passwords; that one is refused.
 func (f folder) prepareSocketDir() error {
@@ -278,7 +295,11 @@ func exists(path string) bool {
 // touch sets the file's time to now: the idle time counts from it.
 func touch(path string) error {
 	now := time.Now()
-	return os.Chtimes(path, now, now)
+	err := os.Chtimes(path, now, now)
+	if errors.Is(err, fs.ErrNotExist) { // somebody removed the data folder, so there is nothing to keep up
+		return nil
+	}
+	return err
 }
 
 // writeAtomically leaves either the old file or the whole new one, also after a power cut.

@@ -95,7 +95,7 @@ func parent(pid int) (ppid int) {
 // TestRecovery: whatever is killed, damaged or left behind, the next use finds a server and every acknowledged row.
 func TestRecovery(t *testing.T) { //nolint:tparallel // one cluster, one step after the other
 	t.Parallel()
-	c, _ := newCluster(t, time.Minute)
+	c, dir := newCluster(t, 10*time.Second)
 	dsns, db := mustStart(t, c)
 	rows := 0
 	for _, test := range []struct { //nolint:paralleltest // in order
@@ -188,6 +188,16 @@ func TestRecovery(t *testing.T) { //nolint:tparallel // one cluster, one step af
 			}
 		})
 	}
+	t.Run("data folder removed", func(t *testing.T) { //nolint:paralleltest // in order
+		s := mustStatus(t, c)
+		db.Close()
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "nothing runs on a folder that is gone", func() bool {
+			return errors.Is(syscall.Kill(s.Server, 0), syscall.ESRCH)
+		})
+	})
 }
 
 // writeUntilKilled runs four writers, kills the server when they have had some hundred writes acknowledged, and returns

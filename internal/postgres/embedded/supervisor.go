@@ -249,7 +249,7 @@ const (
 // waits until the server is down and then starts it again.
 func (s *supervisor) watch(ctx context.Context, p *process, backups *backups) (ending, error) {
 	limit := s.cluster.cfg.Idle
-	ticker := time.NewTicker(min(max(limit/10, 20*time.Millisecond), 10*time.Second))
+	ticker := time.NewTicker(min(max(limit/10, 20*time.Millisecond), 5*time.Second))
 	defer ticker.Stop()
 	lastSeen := s.now()
 	for {
