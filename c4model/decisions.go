@@ -206,7 +206,8 @@ func (r *record) heading(text string) {
 }
 
 func (r *record) line(text string) {
-	if m := labelled.FindStringSubmatch(text); m != nil && (r.section == "" || r.section == "status") {
+	m := labelled.FindStringSubmatch(text)
+	if m != nil && (r.section == "" || r.section == "status" || strings.EqualFold(m[1], "technical story")) {
 		switch strings.ToLower(m[1]) {
 		case "status":
 			r.setStatus(m[2])

@@ -24,7 +24,7 @@ func TestParseDecision(t *testing.T) {
 			Decision{ID: "7", Title: "Use one oven", Status: "Superseded by 9. Use two", Date: "2021-03-04", Summary: "Coal is dear this year."}},
 		{"MADR with front matter", "0012-bake-at-night.md", "---\nstatus: \"accepted\"\ndate: 2022-05-06\ndecision-makers: the bakers\n---\n\n# Bake at night\n\n## Context and Problem Statement\n\nDays are hot.\n\n## Considered Options\n\n* Night\n",
 			Decision{ID: "12", Title: "Bake at night", Status: "accepted", Date: "2022-05-06", Summary: "Days are hot."}},
-		{"MADR with bullets", "0003-x.md", "# Use `rye`\n\n* Status: proposed\n* Deciders: bakers\n* Date: 2020-01-02\n\nTechnical Story: none\n\n## Context and Problem Statement\n\nWheat is gone.\n",
+		{"MADR with bullets", "0003-x.md", "# Use `rye`\n\n* Status: proposed\n* Deciders: bakers\n* Date: 2020-01-02\n\nTechnical Story: none\n\n## Context and Problem Statement\n\nTechnical Story: 12\n\nWheat is gone.\n",
 			Decision{ID: "3", Title: "Use rye", Status: "proposed", Date: "2020-01-02", Summary: "Wheat is gone."}},
 		{"MADR template left as it is", "0004-y.md", "---\nstatus: {proposed | rejected | accepted}\ndate: {YYYY-MM-DD when the decision was last updated}\n---\n# Y\n\n<!-- a comment\nover lines -->\n## Context and Problem Statement\n\nWhy.\n",
 			Decision{ID: "4", Title: "Y", Summary: "Why."}},
