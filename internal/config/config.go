@@ -164,9 +164,9 @@ func (c Config) check() error {
 func (e Environment) Unknown() []string {
 	fields := settings()
 	var out []string
-	for name := range maps.Keys(e.Variables) {
+	for name, value := range e.Variables {
 		key, ours := strings.CutPrefix(name, Prefix)
-		if _, known := fields[strings.ToLower(key)]; ours && !known && key != "CONFIG" {
+		if _, known := fields[strings.ToLower(key)]; ours && value != "" && !known && key != "CONFIG" {
 			out = append(out, name)
 		}
 	}

@@ -129,7 +129,7 @@ func TestRefused(t *testing.T) {
 
 func TestUnknownVariables(t *testing.T) {
 	t.Parallel()
-	e := environment(t, "", map[string]string{"STELE_PROJEKT": "x", "STELE_PROJECT": "y", "STELE_CONFIG": "", "PATH": "z"})
+	e := environment(t, "", map[string]string{"STELE_PROJEKT": "x", "STELE_PROJECT": "y", "STELE_CONFIG": "a", "STELE_EMPTY": "", "PATH": "z"})
 	if diff := cmp.Diff([]string{"STELE_PROJEKT"}, e.Unknown()); diff != "" {
 		t.Error(diff)
 	}

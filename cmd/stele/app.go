@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+	"golang.org/x/term"
+
+	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/internal/config"
+	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/internal/postgres/embedded"
+	"github.com/stele-dev/stele/internal/secret"
+	"github.com/stele-dev/stele/memory"
+	store "github.com/stele-dev/stele/memory/postgres"
+)
+
+// service is what the commands ask of the domain; *memory.Service is one.
+type service interface {
+	Remember(ctx context.Context, c memory.Caller, r memory.RememberRequest) (memory.RememberResponse, error)
+	Recall(ctx context.Context, c memory.Caller, r memory.RecallRequest) (memory.RecallResponse, error)
+	Confirm(ctx context.Context, c memory.Caller, r memory.ConfirmRequest) (memory.Memory, error)
+	Edit(ctx context.Context, c memory.Caller, r memory.EditRequest) (memory.Memory, error)
+	Forget(ctx context.Context, c memory.Caller, r memory.ForgetRequest) (memory.ForgetResponse, error)
+	Restore(ctx context.Context, c memory.Caller, ref string) (memory.Memory, error)
+	Get(ctx context.Context, c memory.Caller, refs []string) ([]memory.Memory, error)
+	List(ctx context.Context, c memory.Caller, r memory.ListRequest) (memory.ListResponse, error)
+	Timeline(ctx context.Context, c memory.Caller, ref string, limit int) (memory.TimelineResponse, error)
+	History(ctx context.Context, c memory.Caller, ref string) (memory.HistoryResponse, error)
+	Context(ctx context.Context, c memory.Caller, r memory.ContextRequest) (memory.ContextResponse, error)
+	Why(ctx context.Context, c memory.Caller, path string, line int) (memory.WhyResponse, error)
+	Map(ctx context.Context, c memory.Caller) (memory.Map, error)
+	ImportModel(ctx context.Context, c memory.Caller, im memory.ModelImport) (memory.ModelReport, error)
+	Model(ctx context.Context, c memory.Caller) (memory.ModelView, error)
+	ImportDecisions(ctx context.Context, c memory.Caller, decisions []c4model.Decision, source string) (memory.DecisionReport, error)
+	EnsureOrganization(ctx context.Context, name string) (uuid.UUID, error)
+	Projects(ctx context.Context, org uuid.UUID) ([]memory.ProjectInfo, error)
+	FindProject(ctx context.Context, org uuid.UUID, ref string) (memory.ProjectInfo, error)
+	CreateProject(ctx context.Context, org uuid.UUID, name string, identities []string) (memory.ProjectInfo, error)
+}
+
+// app is one run of the program: its streams, its flags, and what it opened.
+type app struct {
+	in  io.Reader
+	out *bufio.Writer
+	err io.Writer
+
+	width       int  // columns that prose is wrapped to
+	colour      bool // standard output takes colours
+	interactive bool // a person can be asked
+
+	environment config.Environment
+	dir         string // working folder
+	json        bool
+	project     string
+
+	once   sync.Once
+	opened *backend
+	failed error
+}
+
+// defaultWidth is what a terminal that does not tell its width is taken to have, and what output into a file is wrapped to.
+const defaultWidth = 80
+
+// maxWidth keeps prose readable on a wide screen.
+const maxWidth = 100
+
+func newApp(in, out, errOut *os.File) *app {
+	a := &app{in: in, out: bufio.NewWriter(out), err: errOut, width: defaultWidth, environment: config.Process()}
+	if term.IsTerminal(int(out.Fd())) { //nolint:gosec // a descriptor is a small number
+		a.colour = a.environment.Variables["NO_COLOR"] == "" && a.environment.Variables["TERM"] != "dumb"
+		a.interactive = term.IsTerminal(int(in.Fd()))                       //nolint:gosec // as above
+		if w, _, err := term.GetSize(int(out.Fd())); err == nil && w > 20 { //nolint:gosec // as above
+			a.width = min(w, maxWidth)
+		}
+	}
+	a.environment.Defaults = map[string]string{}
+	// Where there is no home, the setting stays empty and what needs it says so.
+	a.environment.Defaults["data_dir"], _ = embedded.DefaultDataDir()
+	a.environment.Defaults["master_key_file"], _ = secret.DefaultMasterFile()
+	return a
+}
+
+// load reads the configuration with the flags of this command line.
+func (a *app) load() (config.Config, error) {
+	e := a.environment
+	e.Flags = map[string]string{"project": a.project}
+	return config.Load(e)
+}
+
+// folder is the working folder, symbolic links resolved.
+func (a *app) folder() (string, error) {
+	if a.dir != "" {
+		return a.dir, nil
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding the working folder: %w", err)
+	}
+	if target, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = target
+	}
+	a.dir = dir
+	return dir, nil
+}
+
+// logger writes to standard error; no text of a memory goes there.
+func (a *app) logger(level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
+}
+
+// backend is an opened domain with the organization to work in.
+type backend struct {
+	service
+	config  config.Config
+	org     uuid.UUID
+	user    string
+	role    memory.Role
+	place   *place
+	cluster *embedded.Cluster // nil with a database of the user's own
+	db      *postgres.DB
+}
+
+// open makes the domain ready, once: configuration, database (started when it is the embedded one), migrations, keys.
+func (a *app) open(ctx context.Context) (*backend, error) {
+	a.once.Do(func() { a.opened, a.failed = a.openBackend(ctx) })
+	return a.opened, a.failed
+}
+
+func (a *app) openBackend(ctx context.Context) (_ *backend, err error) {
+	b := &backend{role: memory.RoleAdmin}
+	if b.config, err = a.load(); err != nil {
+		return nil, err
+	}
+	dir, err := a.folder()
+	if err != nil {
+		return nil, err
+	}
+	// What git and stele.yaml say is needed in any case, and git takes longer than a database that is up.
+	found := make(chan error, 1)
+	go func() {
+		var err error
+		b.place, err = findPlace(ctx, dir)
+		found <- err
+	}()
+	err = b.openDatabase(ctx, a)
+	if perr := <-found; err == nil {
+		err = perr
+	}
+	if err == nil {
+		b.user = b.place.user(ctx, b.config.User)
+		b.org, err = b.EnsureOrganization(ctx, b.config.Organization)
+	}
+	if err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *backend) openDatabase(ctx context.Context, a *app) error {
+	pg := postgres.Config{URL: b.config.DatabaseURL, OwnerURL: b.config.DatabaseOwnerURL}
+	if pg.URL == "" {
+		cluster, err := newCluster(b.config)
+		if err != nil {
+			return err
+		}
+		b.cluster = cluster
+		dsns, err := cluster.Start(ctx)
+		if err != nil {
+			return err
+		}
+		pg.URL, pg.OwnerURL, pg.BeforeConnect = dsns.App, dsns.Owner, cluster.Ensure
+		pg.BeforeMigrate = func(ctx context.Context, _, _ int64) error {
+			_, err := cluster.BackupBefore(ctx, "migrate")
+			return err
+		}
+	}
+	db, err := postgres.Open(ctx, pg)
+	if err != nil {
+		return err
+	}
+	b.db = db
+	master, created, err := secret.LoadMaster(b.config.MasterKey, b.config.MasterKeyFile)
+	if err != nil {
+		return err
+	}
+	if created {
+		fmt.Fprintf(a.err, "stele: made a master key in %s; keep a copy apart from the data: without it nobody can read the memories\n", b.config.MasterKeyFile)
+	}
+	b.service = memory.New(store.New(db, master), memory.Options{})
+	return nil
+}
+
+func (b *backend) close() {
+	if b.db != nil {
+		b.db.Close()
+	}
+	if b.cluster != nil {
+		// The server notices by the lock that ends with the process, too.
+		_ = b.cluster.Close()
+	}
+}
+
+func (a *app) close() {
+	if a.opened != nil {
+		a.opened.close()
+	}
+}
+
+// newCluster is the embedded database of a configuration; nothing is started.
+func newCluster(c config.Config) (*embedded.Cluster, error) {
+	return embedded.New(embedded.Config{DataDir: c.DataDir, BinDir: c.PostgresBin, Idle: c.DatabaseIdle})
+}
+
+// text gives the words of a command: its arguments, or standard input for "-".
+func (a *app) text(args []string, limit int) (string, error) {
+	if len(args) != 1 || args[0] != "-" {
+		return strings.Join(args, " "), nil
+	}
+	b, err := io.ReadAll(io.LimitReader(a.in, int64(limit)+1))
+	if err != nil {
+		return "", fmt.Errorf("reading standard input: %w", err)
+	}
+	return string(b), nil
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
+
+	"github.com/stele-dev/stele/internal/config"
+	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/internal/postgres/embedded"
+	"github.com/stele-dev/stele/internal/problem"
+)
+
+func (a *app) dbCommand() *cobra.Command {
+	c := &cobra.Command{Use: "db", Short: "Look after the database", Args: cobra.NoArgs, Example: "  stele db status",
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(
+		a.dbStatusCommand(), a.dbMigrateCommand(),
+		a.embeddedCommand("stop", "Stop the embedded database now", "stop", cobra.NoArgs, func(ctx context.Context, c *embedded.Cluster, _ []string) (any, string, error) {
+			return map[string]any{"running": false}, "Stopped; the next command that needs it starts it again", c.Stop(ctx)
+		}),
+		a.embeddedCommand("backup [FILE]", "Write a backup of the embedded database", "backup stele.dump", cobra.MaximumNArgs(1),
+			func(ctx context.Context, c *embedded.Cluster, args []string) (any, string, error) {
+				file := "stele-" + time.Now().UTC().Format("20060102-150405") + ".dump"
+				if len(args) == 1 {
+					file = args[0]
+				}
+				path, err := filepath.Abs(file)
+				if err != nil {
+					return nil, "", fmt.Errorf("resolving %s: %w", file, err)
+				}
+				err = c.Backup(ctx, path)
+				return map[string]any{"file": path}, "Wrote " + path + "; it is worth nothing without the master key, which must be kept elsewhere", err
+			}),
+		a.embeddedCommand("restore FILE", "Replace the embedded database by a backup", "restore stele.dump", cobra.ExactArgs(1),
+			func(ctx context.Context, c *embedded.Cluster, args []string) (any, string, error) {
+				path, err := filepath.Abs(args[0])
+				if err != nil {
+					return nil, "", fmt.Errorf("resolving %s: %w", args[0], err)
+				}
+				before, err := c.Restore(ctx, path)
+				return map[string]any{"file": path, "before": before}, "Restored; what was there before is in " + before, err
+			}),
+		a.embeddedCommand("upgrade", "Carry the embedded database over to the newest PostgreSQL installed", "upgrade", cobra.NoArgs,
+			func(ctx context.Context, c *embedded.Cluster, _ []string) (any, string, error) {
+				steps := []string{}
+				err := c.Upgrade(ctx, func(step string) {
+					steps = append(steps, step)
+					if !a.json {
+						fmt.Fprintln(flushing{a.out}, step) //nolint:errcheck // the end of the command tells
+					}
+				})
+				return map[string]any{"steps": steps}, "", err
+			}),
+		&cobra.Command{
+			// The embedded database's parent; its last argument is the data folder, for whoever reads process lists.
+			Use: "run", Hidden: true, Args: cobra.ArbitraryArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return embedded.Supervise(cmd.Context()) },
+		},
+	)
+	return c
+}
+
+// embeddedCommand is a command that only the embedded database has.
+func (a *app) embeddedCommand(use, about, example string, args cobra.PositionalArgs, run func(context.Context, *embedded.Cluster, []string) (any, string, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: about, Args: args, Example: "  stele db " + example,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			c, err := a.load()
+			if err != nil {
+				return err
+			}
+			if c.DatabaseURL != "" {
+				return problem.New(problem.Invalid, config.Prefix+"DATABASE_URL", "the database is a server of your own, not the embedded one",
+					"use the tools of that server (pg_dump, pg_restore)", "or unset "+config.Prefix+"DATABASE_URL")
+			}
+			cluster, err := newCluster(c)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = cluster.Close() }() // the lock ends with the process, too
+			shape, text, err := run(cmd.Context(), cluster, args)
+			if err != nil {
+				return err
+			}
+			return a.answer(shape, func(p *printer) {
+				if text != "" {
+					p.prose("", text)
+				}
+			})
+		},
+	}
+}
+
+func (a *app) dbStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Say where the database is and how it is", Args: cobra.NoArgs, Example: "  stele db status",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.load()
+			if err != nil {
+				return err
+			}
+			if c.DatabaseURL != "" {
+				return a.serverStatus(cmd.Context(), c)
+			}
+			cluster, err := newCluster(c)
+			if err != nil {
+				return err
+			}
+			s, err := cluster.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			shape := struct {
+				Kind string `json:"kind"`
+				embedded.Status
+			}{"embedded", s}
+			return a.answer(shape, func(p *printer) { p.databaseStatus(s) })
+		},
+	}
+}
+
+func (p *printer) databaseStatus(s embedded.Status) {
+	state := "stopped; the next command that needs it starts it"
+	switch {
+	case s.Running:
+		state = fmt.Sprintf("running PostgreSQL %s, pgvector %s, %s", s.Version, s.Vector, count(s.Connections, "connection"))
+	case s.Major == 0:
+		state = "not made yet; the first command that needs it makes it"
+	}
+	row := func(name, value string) { p.hanging(pad(name, 13), strings.Repeat(" ", 13), oneLine(value)) }
+	row("database", "embedded, "+state)
+	row("data", s.DataDir+" ("+humanBytes(s.SizeBytes)+")")
+	row("log", s.Log)
+	if s.Migration != nil {
+		row("schema", migrated(*s.Migration))
+	}
+	if s.LastBackup != nil {
+		row("last backup", s.LastBackup.UTC().Format(dateTime))
+	}
+}
+
+func migrated(v postgres.Version) string {
+	if v.Current == v.Wanted {
+		return fmt.Sprintf("migration %d, the newest", v.Current)
+	}
+	return fmt.Sprintf("migration %d, this program wants %d: stele db migrate", v.Current, v.Wanted)
+}
+
+// serverStatus looks at a database of the user's own, without migrating it.
+func (a *app) serverStatus(ctx context.Context, c config.Config) error {
+	conn, err := pgx.Connect(ctx, c.DatabaseURL)
+	if err != nil {
+		// The driver's text may quote the address.
+		return problem.New(problem.Unavailable, config.Prefix+"DATABASE_URL", "the database cannot be reached", "start the server, or check address, user and password").Because(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // only read
+	var s struct {
+		Kind      string           `json:"kind"`
+		Version   string           `json:"postgres_version"`
+		Vector    string           `json:"pgvector_version"`
+		Role      string           `json:"role"`
+		Migration postgres.Version `json:"migration"`
+	}
+	s.Kind = "server"
+	err = conn.QueryRow(ctx, `SELECT current_setting('server_version'), current_user,
+		coalesce((SELECT extversion FROM pg_extension WHERE extname = 'vector'), '')`).Scan(&s.Version, &s.Role, &s.Vector)
+	if err != nil {
+		return fmt.Errorf("asking the database: %w", err)
+	}
+	if s.Migration, err = postgres.ReadVersion(ctx, conn); err != nil {
+		return err
+	}
+	return a.answer(s, func(p *printer) {
+		p.line("%s%s", pad("database", 13), oneLine("PostgreSQL "+s.Version+", pgvector "+s.Vector+", as "+s.Role))
+		p.line("%s%s", pad("schema", 13), migrated(s.Migration))
+	})
+}
+
+func (a *app) dbMigrateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "migrate", Short: "Bring the schema up to this program", Args: cobra.NoArgs,
+		Long: "Apply missing migrations. The embedded database does so by itself. On a server of your own it needs\n" +
+			"STELE_DATABASE_OWNER_URL; with STELE_DATABASE_ADMIN_URL too, roles, database and pgvector are made first.",
+		Example: "  stele db migrate",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.load()
+			if err != nil {
+				return err
+			}
+			owner, err := a.prepareMigration(cmd.Context(), c)
+			if err != nil {
+				return err
+			}
+			before, err := postgres.Migrate(cmd.Context(), owner)
+			if err != nil {
+				return err
+			}
+			return a.answer(map[string]any{"from": before.Current, "to": before.Wanted}, func(p *printer) {
+				if before.Current == before.Wanted {
+					p.line("The schema is at migration %d already", before.Wanted)
+					return
+				}
+				p.line("Migrated the schema from %d to %d", before.Current, before.Wanted)
+			})
+		},
+	}
+}
+
+// prepareMigration gives the owner's address; where an administrator's is known, roles and database are made first.
+func (a *app) prepareMigration(ctx context.Context, c config.Config) (owner string, err error) {
+	if c.DatabaseURL == "" && c.DatabaseOwnerURL == "" {
+		cluster, err := newCluster(c)
+		if err != nil {
+			return "", err
+		}
+		// Held until the program ends: it must not stop meanwhile.
+		dsns, err := cluster.Start(ctx)
+		return dsns.Owner, err
+	}
+	if c.DatabaseOwnerURL == "" {
+		return "", problem.New(problem.Invalid, config.Prefix+"DATABASE_OWNER_URL", "it is not set, and "+postgres.AppRole+" may not migrate",
+			"set it to the same database as "+postgres.OwnerRole)
+	}
+	if c.DatabaseAdminURL == "" {
+		return c.DatabaseOwnerURL, nil
+	}
+	roles, err := rolesOf(c)
+	if err != nil {
+		return "", err
+	}
+	return c.DatabaseOwnerURL, postgres.Bootstrap(ctx, c.DatabaseAdminURL, roles)
+}
+
+// rolesOf reads the name of the database and the passwords out of the addresses that will use them.
+func rolesOf(c config.Config) (postgres.Roles, error) {
+	owner, err := pgx.ParseConfig(c.DatabaseOwnerURL)
+	if err != nil {
+		return postgres.Roles{}, problem.New(problem.Invalid, config.Prefix+"DATABASE_OWNER_URL", "the address of the database cannot be read",
+			"write it as "+(&url.URL{Scheme: "postgres", User: url.UserPassword(postgres.OwnerRole, "PASSWORD"), Host: "HOST:5432", Path: "stele"}).String())
+	}
+	roles := postgres.Roles{Database: owner.Database, OwnerPassword: owner.Password}
+	if c.DatabaseURL != "" {
+		app, err := pgx.ParseConfig(c.DatabaseURL)
+		if err != nil {
+			return postgres.Roles{}, problem.New(problem.Invalid, config.Prefix+"DATABASE_URL", "the address of the database cannot be read",
+				"write it as postgres://"+postgres.AppRole+":PASSWORD@HOST:5432/stele")
+		}
+		roles.AppPassword = app.Password
+	}
+	return roles, nil
+}

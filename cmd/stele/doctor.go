@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/stele-dev/stele/internal/config"
+	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory"
+)
+
+// finding is one thing doctor looked at.
+type finding struct {
+	Name   string   `json:"name"`
+	OK     bool     `json:"ok"`
+	Detail string   `json:"detail"`
+	Fixes  []string `json:"fixes"`
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Look at everything Stele needs, and say what is wrong", Args: cobra.NoArgs,
+		Long:    "Look at the program, its settings, the database, its roles and schema, the keys, the project and\nwhen the last memory was written. Exit code 1 when something is wrong.",
+		Example: "  stele doctor",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			findings := a.examine(cmd.Context())
+			ok := true
+			for _, f := range findings {
+				ok = ok && f.OK
+			}
+			if err := a.answer(map[string]any{"ok": ok, "findings": findings}, func(p *printer) { p.findings(findings) }); err != nil {
+				return err
+			}
+			if !ok {
+				return errNo
+			}
+			return nil
+		},
+	}
+}
+
+func (p *printer) findings(findings []finding) {
+	for _, f := range findings {
+		mark := "ok  "
+		if !f.OK {
+			mark = p.paint(alarm, "BAD ")
+		}
+		p.hanging(mark+pad(f.Name, 11), strings.Repeat(" ", 15), oneLine(f.Detail))
+		for _, fix := range f.Fixes {
+			p.hanging(strings.Repeat(" ", 15)+"→ ", strings.Repeat(" ", 17), oneLine(fix))
+		}
+	}
+}
+
+// examine looks at one thing after the other; what rests on something broken is not looked at.
+func (a *app) examine(ctx context.Context) []finding {
+	var out []finding
+	good := func(name, format string, args ...any) {
+		out = append(out, finding{Name: name, OK: true, Detail: fmt.Sprintf(format, args...), Fixes: []string{}})
+	}
+	bad := func(name string, err error) {
+		p, ok := problem.As(err)
+		if !ok {
+			p = problem.New(problem.Unavailable, "", err.Error())
+		}
+		detail := p.Detail
+		if p.Field != "" {
+			detail = p.Field + ": " + detail
+		}
+		out = append(out, finding{Name: name, Detail: detail, Fixes: p.Fixes})
+	}
+	b := thisBuild()
+	good("program", "stele %s, %s, %s", b.Version, b.Go, b.Platform)
+	c, err := a.load()
+	if err != nil {
+		bad("settings", err)
+		return out
+	}
+	if unknown := a.environment.Unknown(); len(unknown) > 0 {
+		bad("settings", problem.Invalidf("", "%s means nothing to this program", strings.Join(unknown, ", ")).Fix("stele config shows what can be set"))
+	} else {
+		good("settings", "read; stele config shows them")
+	}
+	opened, err := a.open(ctx)
+	if err != nil {
+		bad("database", err)
+		return out
+	}
+	version, err := opened.db.Version(ctx)
+	if err != nil {
+		bad("database", err)
+		return out
+	}
+	where := "a server of your own"
+	if opened.cluster != nil {
+		where = "embedded, " + c.DataDir
+		if s, err := opened.cluster.Status(ctx); err == nil {
+			where = fmt.Sprintf("embedded PostgreSQL %s, pgvector %s, %s (%s)", s.Version, s.Vector, s.DataDir, humanBytes(s.SizeBytes))
+		}
+	}
+	good("database", "%s, %s", where, migrated(version))
+	good("roles", "connected as %s, which owns nothing and which row-level security binds", postgres.AppRole)
+	// The organization was found or made with it, so the key fits the data.
+	key := "from " + config.Prefix + "MASTER_KEY"
+	if c.MasterKey == "" {
+		key = c.MasterKeyFile
+	}
+	good("keys", "the master key opens the organization's keys (%s); keep a copy apart from the data", key)
+	a.examineProject(ctx, opened, good, bad)
+	return out
+}
+
+func (a *app) examineProject(ctx context.Context, b *backend, good func(name, format string, args ...any), bad func(string, error)) {
+	caller, err := b.Caller(ctx, a.project, false)
+	if err != nil {
+		bad("project", err)
+		return
+	}
+	if caller.Project == uuid.Nil {
+		good("project", "none yet; the first thing remembered here makes it, or stele init")
+		return
+	}
+	project, err := b.FindProject(ctx, b.org, caller.Project.String())
+	if err != nil {
+		bad("project", err)
+		return
+	}
+	m, err := b.Map(ctx, caller)
+	if err != nil {
+		bad("project", err)
+		return
+	}
+	if m.Total == 0 {
+		bad("project", problem.Invalidf("", "%s (%s) has no architecture model", project.Name, project.ID).Fix("stele model import PATH"))
+	} else {
+		good("project", "%s (%s): %s", project.Name, project.ID, m.Headline)
+	}
+	newest, err := b.List(ctx, caller, memory.ListRequest{Limit: 1})
+	switch {
+	case err != nil && !errors.Is(err, context.Canceled):
+		bad("memories", err)
+	case len(newest.Memories) == 0:
+		good("memories", "none yet")
+	default:
+		good("memories", "the last was written %s by %s", newest.Memories[0].CreatedAt.UTC().Format(dateTime), newest.Memories[0].Author)
+	}
+}

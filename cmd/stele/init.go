@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/stele-dev/stele/c4model/formats"
+	"github.com/stele-dev/stele/internal/config"
+	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory"
+)
+
+// initiated is what init did.
+type initiated struct {
+	Project  memory.ProjectInfo  `json:"project"`
+	File     string              `json:"file"`             // stele.yaml, "" when none was written
+	Source   string              `json:"source,omitempty"` // the model that was found
+	Model    *memory.ModelReport `json:"model"`
+	Warnings []string            `json:"warnings"`
+}
+
+func (a *app) initCommand() *cobra.Command {
+	var noModel, noFile bool
+	c := &cobra.Command{
+		Use: "init [MODEL]", Short: "Make this repository a project: its id, its model", Args: cobra.MaximumNArgs(1),
+		Long: "Make a project for this repository, find its architecture model and import it, and write stele.yaml\n" +
+			"with the project's id, so that everyone who clones the repository shares the project of a server.\n" +
+			"Run again, it changes nothing that is there.",
+		Example: `  stele init
+  stele init docs/architecture/workspace.dsl --no-file`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			b, err := a.open(ctx)
+			if err != nil {
+				return err
+			}
+			if b.place.checkout == nil && a.project == "" && b.config.Project == "" {
+				return problem.Invalidf("", "this folder is in no git repository").
+					Fix("run git init first, or name the project: stele --project NAME init")
+			}
+			c, err := b.Caller(ctx, "", true)
+			if err != nil {
+				return err
+			}
+			done := initiated{Warnings: []string{}}
+			if done.Project, err = b.FindProject(ctx, b.org, c.Project.String()); err != nil {
+				return err
+			}
+			model := ""
+			if len(args) == 1 {
+				model = args[0]
+			}
+			if !noModel {
+				if err := a.initModel(ctx, b, c, model, &done); err != nil {
+					return err
+				}
+			}
+			if !noFile && b.place.checkout != nil {
+				if done.File, err = writeRepositoryFile(b.place, done.Project.ID, done.Source); err != nil {
+					return err
+				}
+			}
+			return a.answer(done, func(p *printer) { p.initiated(done) })
+		},
+	}
+	c.Flags().BoolVar(&noModel, "no-model", false, "look for no model")
+	c.Flags().BoolVar(&noFile, "no-file", false, "write no stele.yaml")
+	return c
+}
+
+// initModel finds the model and imports it; without one a project is still of use.
+func (a *app) initModel(ctx context.Context, b *backend, c memory.Caller, name string, done *initiated) error {
+	named := name != ""
+	if !named {
+		name = b.place.root()
+		if b.place.file.Model != "" {
+			name = filepath.Join(name, filepath.FromSlash(b.place.file.Model))
+		}
+	}
+	source, err := formats.Find(ctx, name)
+	if p, ok := problem.As(err); ok && !named {
+		done.Warnings = append(done.Warnings, "no model was imported: "+p.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	agreed, err := a.askUnlessPiped(fmt.Sprintf("Import the model %s (%s)?", source.File, source.Format))
+	if err != nil || !agreed {
+		return err
+	}
+	report, err := b.importModel(ctx, c, filepath.Join(source.Root, filepath.FromSlash(source.File)), false)
+	if err != nil {
+		return err
+	}
+	done.Source, done.Model = source.File, &report
+	return nil
+}
+
+// writeRepositoryFile makes stele.yaml unless there is one. It holds an id and a path, nothing about this machine.
+func writeRepositoryFile(p *place, project uuid.UUID, model string) (string, error) {
+	path := filepath.Join(p.checkout.Root, config.RepositoryFile)
+	var b strings.Builder
+	fmt.Fprintf(&b, "# What this repository says to Stele: ids and globs only.\nproject: %s\n", project)
+	if model != "" {
+		fmt.Fprintf(&b, "model: %q\n", model)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // a file of the repository, as readable as the others
+	if errors.Is(err, os.ErrExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", problem.New(problem.Unavailable, path, "the file cannot be written", "make the folder writable, or say --no-file").Because(err)
+	}
+	_, err = f.WriteString(b.String())
+	if err := errors.Join(err, f.Close()); err != nil {
+		return "", fmt.Errorf("writing %s: %w", path, err)
+	}
+	return config.RepositoryFile, nil
+}
+
+func (p *printer) initiated(done initiated) {
+	p.line("Project %s  %s", p.paint(strong, oneLine(done.Project.Name)), done.Project.ID)
+	if done.Model != nil {
+		p.modelReport(*done.Model, false)
+	}
+	if done.File != "" {
+		p.line("Wrote %s; commit it", done.File)
+	}
+	p.warnings(done.Warnings)
+	p.line("")
+	p.line("Next: stele map")
+}
+
+// ask puts a question to a person; without one the answer is no.
+func (a *app) ask(question string) (bool, error) {
+	if !a.interactive || a.json {
+		return false, nil
+	}
+	if err := a.out.Flush(); err != nil {
+		return false, fmt.Errorf("writing the question: %w", err)
+	}
+	fmt.Fprint(a.err, question+" [y/N] ") //nolint:errcheck // an unseen question is answered by no
+	line, err := bufio.NewReader(a.in).ReadString('\n')
+	if err != nil && line == "" {
+		return false, nil //nolint:nilerr // the input ended: nobody agreed
+	}
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes", nil
+}
+
+// askUnlessPiped asks where there is a person; a script that runs the command has already said what it wants.
+func (a *app) askUnlessPiped(question string) (bool, error) {
+	if !a.interactive || a.json {
+		return true, nil
+	}
+	return a.ask(question)
+}
+
+func (a *app) projectCommand() *cobra.Command {
+	c := &cobra.Command{Use: "project", Short: "List and make projects", Args: cobra.NoArgs, Example: "  stele project list",
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(
+		&cobra.Command{
+			Use: "list", Short: "List the projects, and what each is known by", Args: cobra.NoArgs, Example: "  stele project list --json",
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				b, err := a.open(cmd.Context())
+				if err != nil {
+					return err
+				}
+				projects, err := b.Projects(cmd.Context(), b.org)
+				if err != nil {
+					return err
+				}
+				return a.answer(map[string]any{"projects": projects}, func(p *printer) {
+					for _, project := range projects {
+						p.line("%s  %s", project.ID, p.paint(strong, oneLine(project.Name)))
+						for _, identity := range project.Identities {
+							p.line("%s%s", indent, oneLine(identity))
+						}
+					}
+					if len(projects) == 0 {
+						p.line("no project yet: stele init makes one of this repository")
+					}
+				})
+			},
+		},
+		&cobra.Command{
+			Use: "create NAME", Short: "Make a project", Args: cobra.ExactArgs(1), Example: "  stele project create shop",
+			RunE: func(cmd *cobra.Command, args []string) error {
+				b, err := a.open(cmd.Context())
+				if err != nil {
+					return err
+				}
+				project, err := b.CreateProject(cmd.Context(), b.org, args[0], nil)
+				if err != nil {
+					return err
+				}
+				return a.answer(map[string]any{"project": project}, func(p *printer) {
+					p.line("Made project %s  %s", p.paint(strong, oneLine(project.Name)), project.ID)
+				})
+			},
+		},
+	)
+	return c
+}

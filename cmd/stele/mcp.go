@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-dev/stele/api/mcp"
+	"github.com/stele-dev/stele/memory"
+)
+
+// agentBackend is the domain as agents on this machine get it: with the role of an agent.
+type agentBackend struct{ *backend }
+
+// Service is the domain.
+func (b agentBackend) Service() mcp.Service { return b.service }
+
+// Caller is the one of the command line, in another role.
+func (b agentBackend) Caller(ctx context.Context, project string, writes bool) (memory.Caller, error) {
+	c, err := b.backend.Caller(ctx, project, writes)
+	c.Role = memory.RoleAgent
+	return c, err
+}
+
+// Seen is the state of the working tree.
+func (b agentBackend) Seen(ctx context.Context) *memory.Seen { return b.place.look(ctx) }
+
+func (a *app) mcpCommand() *cobra.Command {
+	profile := string(mcp.Coding)
+	c := &cobra.Command{
+		Use: "mcp", Short: "Serve agents over MCP on standard input and output", Args: cobra.NoArgs,
+		Long:    "Serve one agent over the Model Context Protocol on standard input and output, until the input ends.\nThe project is that of the folder it is started in.",
+		Example: "  claude mcp add stele -- stele mcp\n  stele mcp --profile full",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.load()
+			if err != nil {
+				return err
+			}
+			// Each attempt opens anew: what was missing a moment ago may be there now.
+			server, err := mcp.New(mcp.Options{
+				Profile: mcp.Profile(profile), Version: thisBuild().Version, Log: a.logger(c.LogLevel),
+				Open: func(ctx context.Context) (mcp.Backend, error) {
+					b, err := a.openBackend(ctx)
+					if err != nil {
+						return nil, err
+					}
+					if a.project != "" {
+						b.config.Project = a.project
+					}
+					a.opened = b
+					return agentBackend{b}, nil
+				},
+			})
+			if err != nil {
+				return err
+			}
+			return server.ServeStdio(cmd.Context(), a.in, struct{ io.Writer }{flushing{a.out}})
+		},
+	}
+	c.Flags().StringVar(&profile, "profile", profile, "set of tools: coding or full")
+	a.completeFlag(c, "profile", fixed(string(mcp.Coding), string(mcp.Full)))
+	return c
+}

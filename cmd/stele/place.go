@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/stele-dev/stele/internal/config"
+	"github.com/stele-dev/stele/internal/config/checkout"
+	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory"
+)
+
+// place is where the program was called: the folder, its repository, and what the repository says about itself.
+type place struct {
+	dir      string
+	checkout *checkout.Checkout // nil outside any repository
+	file     config.Repository  // zero without stele.yaml
+
+	mu      sync.Mutex
+	version string // of HEAD, for which seen holds
+	seen    memory.Seen
+}
+
+func findPlace(ctx context.Context, dir string) (*place, error) {
+	p := &place{dir: dir}
+	c, err := checkout.Find(ctx, dir)
+	if errors.Is(err, checkout.ErrOutside) {
+		return p, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.checkout = c
+	p.file, _, err = config.ReadRepository(c.Root)
+	return p, err
+}
+
+// user is who writes.
+func (p *place) user(ctx context.Context, configured string) string {
+	name := configured
+	if name == "" {
+		name = checkout.UserName(ctx, p.dir)
+	}
+	// An author is written agent/user, so a slash would tell of another agent.
+	return strings.ReplaceAll(strings.Join(strings.Fields(clean(name)), " "), "/", "-")
+}
+
+// root is the folder that repository-relative paths start from.
+func (p *place) root() string {
+	if p.checkout != nil {
+		return p.checkout.Root
+	}
+	return p.dir
+}
+
+// look is the state of the code before the writer; nil outside any repository.
+func (p *place) look(ctx context.Context) *memory.Seen {
+	if p.checkout == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// An agent writes many memories on one commit; git is asked again only when its files changed.
+	version := p.checkout.HeadVersion()
+	if version == "" || version != p.version {
+		commit, branch := p.checkout.Head(ctx)
+		p.seen, p.version = memory.Seen{Commit: commit, Branch: branch}, version
+	}
+	seen := p.seen
+	return &seen
+}
+
+// relative gives a path relative to the root of the repository, as memories name paths. A glob is kept as it is.
+func (p *place) relative(name string) string {
+	slashed := filepath.ToSlash(name)
+	if p.checkout == nil || strings.ContainsAny(slashed, "*?[{") {
+		return strings.TrimPrefix(slashed, "./")
+	}
+	absolute := name
+	if !filepath.IsAbs(name) {
+		absolute = filepath.Join(p.dir, name)
+		if _, err := os.Lstat(absolute); err != nil {
+			// Not below this folder: perhaps it was written from the root already, as Stele prints paths.
+			if _, err := os.Lstat(filepath.Join(p.checkout.Root, name)); err == nil {
+				return path.Clean(slashed)
+			}
+		}
+	}
+	if rel, err := filepath.Rel(p.checkout.Root, absolute); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return slashed
+}
+
+// identities are the names by which a project may know this place, the surest first.
+func (p *place) identities() []string {
+	var out []string
+	if p.file.Project != uuid.Nil {
+		out = append(out, p.file.Project.String(), "id:"+p.file.Project.String())
+	}
+	if p.checkout != nil {
+		out = append(out, p.checkout.Identities()...)
+	}
+	return out
+}
+
+// Caller says who asks about which project. named goes over the configuration, the configuration over the repository.
+// A project that is named or implied and does not exist is made when the call writes: it is the embedded default's promise
+// that nobody has to set anything up, and on a server of one's own the same person decides.
+func (b *backend) Caller(ctx context.Context, named string, writes bool) (memory.Caller, error) {
+	c := memory.Caller{Org: b.org, User: b.user, Role: b.role, Door: memory.FromCLI}
+	project, err := b.resolve(ctx, named, writes)
+	c.Project = project
+	return c, err
+}
+
+func (b *backend) resolve(ctx context.Context, named string, writes bool) (uuid.UUID, error) {
+	if named != "" {
+		p, err := b.FindProject(ctx, b.org, named)
+		return p.ID, err
+	}
+	projects, err := b.Projects(ctx, b.org)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	if name := b.config.Project; name != "" {
+		if p, ok := known(projects, name); ok {
+			return p.ID, nil
+		}
+		if _, err := uuid.Parse(name); err == nil || strings.Contains(name, ":") {
+			_, err := b.FindProject(ctx, b.org, name) // an id or identity is nothing to make a project from
+			return uuid.Nil, err
+		}
+		return b.make(ctx, name, nil, writes)
+	}
+	identities := b.place.identities()
+	for _, identity := range identities {
+		if p, ok := known(projects, identity); ok {
+			return p.ID, nil
+		}
+	}
+	if b.place.checkout != nil {
+		return b.make(ctx, b.place.checkout.Name(), identities, writes)
+	}
+	if len(projects) == 1 {
+		return projects[0].ID, nil
+	}
+	p := problem.New(problem.Invalid, "project", "this folder belongs to no repository, so it does not say which project is meant")
+	for _, known := range projects {
+		_ = p.Fix("--project %s (%s)", quoteName(known.Name), known.ID)
+	}
+	if len(projects) == 0 {
+		_ = p.Fix("run stele init in a repository, or name a project with --project or STELE_PROJECT")
+	}
+	return uuid.Nil, p
+}
+
+// known finds a project as FindProject does.
+func known(projects []memory.ProjectInfo, ref string) (memory.ProjectInfo, bool) {
+	for _, p := range projects {
+		if strings.EqualFold(p.Name, ref) || strings.EqualFold(p.ID.String(), ref) {
+			return p, true
+		}
+		for _, identity := range p.Identities {
+			if identity == ref {
+				return p, true
+			}
+		}
+	}
+	return memory.ProjectInfo{}, false
+}
+
+// maxSameName bounds the numbers tried behind a name that another repository has.
+const maxSameName = 50
+
+// make creates the project when the call writes; for one that reads it does not exist, and there is nothing to find.
+func (b *backend) make(ctx context.Context, name string, identities []string, writes bool) (uuid.UUID, error) {
+	if !writes {
+		return uuid.Nil, nil
+	}
+	// An id in stele.yaml that this database does not know came with the repository from another one: it is kept as a name.
+	kept := make([]string, 0, len(identities))
+	for _, identity := range identities {
+		if strings.Contains(identity, ":") {
+			kept = append(kept, identity)
+		}
+	}
+	for n := 1; ; n++ {
+		numbered := name
+		if n > 1 {
+			numbered = fmt.Sprintf("%s-%d", name, n)
+		}
+		p, err := b.CreateProject(ctx, b.org, numbered, kept)
+		// Two repositories of one name are two projects; without identities the name is all there is, so it is the same one.
+		if problem.Is(err, problem.Conflict) && n < maxSameName {
+			if len(kept) == 0 {
+				found, ferr := b.FindProject(ctx, b.org, name)
+				return found.ID, ferr
+			}
+			continue
+		}
+		return p.ID, err
+	}
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-dev/stele/internal/problem"
+)
+
+// Exit codes.
+const (
+	exitDone   = 0
+	exitNo     = 1 // the answer is "no": nothing found where something had to be
+	exitFailed = 2 // wrong usage, or it could not be done
+)
+
+// errNo ends a command whose answer is "no" and was already printed.
+var errNo = errors.New("no")
+
+// run executes one command line and gives its exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	command, err := root.ExecuteContextC(ctx)
+	if werr := a.out.Flush(); err == nil && werr != nil {
+		err = fmt.Errorf("writing the output: %w", werr)
+	}
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errNo):
+		return exitNo
+	}
+	p := a.asProblem(ctx, command, err)
+	a.report(p)
+	if p.Code == problem.NotFound {
+		return exitNo
+	}
+	return exitFailed
+}
+
+// asProblem is the one place where errors become what people see.
+func (a *app) asProblem(ctx context.Context, command *cobra.Command, err error) *problem.Error {
+	if p, ok := problem.As(err); ok {
+		return p
+	}
+	if ctx.Err() != nil {
+		return problem.New(problem.Unavailable, "", "interrupted")
+	}
+	// What is left either comes from cobra, which names the flag or the argument, or is a fault.
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	for _, start := range []string{"unknown command", "unknown flag", "unknown shorthand", "flag needs an argument", "invalid argument", "accepts ", "requires ", "required flag", "if any flags in the group"} {
+		if strings.HasPrefix(text, start) {
+			return problem.Invalidf("", "%s", text).Fix("see: %s --help", command.CommandPath())
+		}
+	}
+	return problem.New(problem.Unavailable, "", text, "see what `stele doctor` says")
+}
+
+// report prints a problem: as a document for scripts, else as one line.
+func (a *app) report(p *problem.Error) {
+	if a.json {
+		shape := map[string]any{"error": map[string]any{"code": p.Code, "field": p.Field, "detail": p.Detail, "fixes": p.Fixes}}
+		if err := a.printJSON(shape); err == nil {
+			return
+		}
+	}
+	line := "stele: " + strings.Join(strings.Fields(clean(p.Error())), " ")
+	fmt.Fprintln(a.err, line) //nolint:errcheck // there is nobody left to tell
+}
+
+// printJSON writes one document, and nothing else goes to standard output.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("writing the answer: %w", err)
+	}
+	return a.out.Flush()
+}
+
+// answer prints the JSON shape when asked for, else what human writes.
+func (a *app) answer(v any, human func(p *printer)) error {
+	if a.json {
+		return a.printJSON(v)
+	}
+	p := a.printer()
+	human(p)
+	return a.out.Flush()
+}
+
+const about = `Stele keeps facts about a project's architecture: traps, rules, reasons. Each is
+attached to elements of the architecture model, found again by people and
+agents, and doubted in words when the code under it moves.`
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use: "stele", Short: "Memory for coding agents, attached to the architecture", Long: about,
+		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
+		Example: `  stele init
+  stele remember --kind pitfall --element shop.api "Stock is cached for a minute."
+  stele recall "why is the stock wrong"`,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON document")
+	root.PersistentFlags().StringVar(&a.project, "project", "", "project: id, name or identity (default: by repository)")
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddGroup(
+		&cobra.Group{ID: groupMemories, Title: "Memories:"},
+		&cobra.Group{ID: groupModel, Title: "Architecture:"},
+		&cobra.Group{ID: groupSetup, Title: "Set-up:"},
+	)
+	for _, group := range []struct {
+		id       string
+		commands []*cobra.Command
+	}{
+		{groupMemories, []*cobra.Command{
+			a.rememberCommand(), a.recallCommand(), a.listCommand(), a.getCommand(), a.confirmCommand(), a.editCommand(), a.forgetCommand(),
+			a.restoreCommand(), a.historyCommand(), a.timelineCommand(), a.whyCommand(), a.contextCommand(), a.mapCommand(),
+		}},
+		{groupModel, []*cobra.Command{a.initCommand(), a.modelCommand(), a.adrCommand(), a.projectCommand()}},
+		{groupSetup, []*cobra.Command{
+			a.setupCommand(), a.mcpCommand(), a.dbCommand(), a.configCommand(), a.doctorCommand(), a.versionCommand(), completionCommand(),
+		}},
+	} {
+		for _, c := range group.commands {
+			c.GroupID = group.id
+			root.AddCommand(c)
+		}
+	}
+	return root
+}
+
+const (
+	groupMemories = "memories"
+	groupModel    = "model"
+	groupSetup    = "setup"
+)
+
+func completionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "completion bash|zsh|fish", Short: "Print the completion script of a shell", Args: cobra.ExactArgs(1),
+		ValidArgs: []string{"bash", "zsh", "fish"},
+		Example:   `  source <(stele completion bash)`,
+		RunE: func(c *cobra.Command, args []string) error {
+			out := c.OutOrStdout()
+			switch args[0] {
+			case "bash":
+				return c.Root().GenBashCompletionV2(out, true)
+			case "zsh":
+				return c.Root().GenZshCompletion(out)
+			case "fish":
+				return c.Root().GenFishCompletion(out, true)
+			}
+			return problem.Invalidf("shell", "%q is not supported", args[0]).Fix("use bash, zsh or fish")
+		},
+	}
+}

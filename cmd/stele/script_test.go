@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/stele-dev/stele/internal/postgres/pgtest"
+)
+
+// TestMain lets this binary stand in for the program in scripts.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"stele": func() { os.Exit(start()) }})
+}
+
+// TestScripts runs the command line as people and scripts do, each script on a database of its own.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			tb, ok := e.T().(testing.TB)
+			if !ok {
+				return errors.New("the runner is no testing.TB")
+			}
+			d := pgtest.NewDatabase(tb)
+			for name, value := range map[string]string{
+				"STELE_DATABASE_URL": d.App, "STELE_USER": "kim", "HOME": e.WorkDir, "XDG_CONFIG_HOME": filepath.Join(e.WorkDir, ".config"),
+				"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "Kim", "GIT_AUTHOR_EMAIL": "kim@example.org",
+				"GIT_COMMITTER_NAME": "Kim", "GIT_COMMITTER_EMAIL": "kim@example.org", "GIT_CEILING_DIRECTORIES": filepath.Dir(e.WorkDir),
+			} {
+				e.Setenv(name, value)
+			}
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"code": exitCode},
+	})
+}
+
+// exitCode is `code N program args…`: it runs the program and wants that exit code.
+func exitCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N program args...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
