@@ -107,8 +107,12 @@ func (f folder) create() error {
 	if err := os.MkdirAll(f.backupDir(), 0o700); err != nil {
 		return fmt.Errorf("making the backup folder: %w", err)
 	}
-	// Last, because its presence says that the rest is there.
-	return f.ownedDir(f.path("log"))
+	// Last, because its presence says that the rest is there. The server gets its log opened: in a folder of its account,
+	// that account could make root write wherever a symbolic link points.
+	if err := os.MkdirAll(f.path("log"), 0o700); err != nil {
+		return fmt.Errorf("making the log folder: %w", err)
+	}
+	return nil
 }
 
 // ownedDir makes a private folder of the server's account.
