@@ -1,0 +1,127 @@
+package postgres
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/internal/postgres/pgtest"
+	"github.com/stele-dev/stele/memory"
+)
+
+// One tenant with 20,000 memories of 20 words and one with a single memory: with such statistics a planner likes to read
+// whole tables.
+const planFixture = `
+	INSERT INTO organizations (org_id, name, created_at, master_key_id, data_keyset, index_keyset)
+		SELECT o, o::text, '2030-01-01', '', '', '' FROM unnest($1::uuid[]) AS o;
+	INSERT INTO projects (org_id, project_id, space_id, name, created_at) SELECT o, o, 1, 'p', '2030-01-01' FROM unnest($1::uuid[]) AS o;
+	INSERT INTO spaces (org_id, space_id, scope, owner, live) SELECT o, 1, 'project', o::text, 20000 FROM unnest($1::uuid[]) AS o;
+	INSERT INTO elements (org_id, project_id, element_id, key, folded_key, name, folded_name, level, in_scope, ordinal, created_at)
+		SELECT ($1::uuid[])[1], ($1::uuid[])[1], gen_random_uuid(), e, e, e, e, 'component', true, 0, '2030-01-01'
+		FROM (SELECT i::text FROM generate_series(1, 50) AS i) AS n (e);
+	INSERT INTO memories (org_id, memory_id, space_id, seq, handle, kind, status, user_name, origin, created_at, confirmed_at, text_hash, term_count, expires_at)
+		SELECT ($1::uuid[])[1], gen_random_uuid(), 1, i, 'm-' || i, 'note', 'live', 'u', 'cli', '2030-01-01', '2030-01-01', '', 20,
+			CASE WHEN i % 100 = 0 THEN '2030-02-01'::timestamptz END FROM generate_series(1, 20000) AS i;
+	INSERT INTO postings (org_id, space_id, term, seq)
+		SELECT ($1::uuid[])[1], 1, (i * t) % (1 + t * t * 50), i FROM generate_series(1, 20000) AS i, generate_series(1, 20) AS t ON CONFLICT DO NOTHING;
+	INSERT INTO term_frequencies (org_id, space_id, term, df) SELECT org_id, space_id, term, count(*) FROM postings GROUP BY 1, 2, 3;
+	INSERT INTO attachments (org_id, memory_id, element_id, attached_at, reason)
+		SELECT m.org_id, m.memory_id, e.element_id, '2030-01-01', 'writer'
+		FROM memories m JOIN elements e ON e.key = (m.seq % 150)::text;`
+
+// Recall must not get slow because the planner changes its mind: each statement goes through its index, as the role that
+// serves and under row-level security.
+func TestRecallPlans(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	d := pgtest.NewDatabase(t)
+	org := uuid.New()
+	orgs := []uuid.UUID{org, uuid.New()}
+	admin := d.ConnectAdmin(t)
+	for stmt := range strings.SplitSeq(strings.TrimSuffix(planFixture, ";"), ";\n") {
+		args := []any{orgs}
+		if !strings.Contains(stmt, "$1") {
+			args = nil
+		}
+		if _, err := admin.Exec(ctx, stmt, args...); err != nil {
+			t.Fatalf("%v in %s", err, stmt)
+		}
+	}
+	if _, err := admin.Exec(ctx, `VACUUM ANALYZE`); err != nil {
+		t.Fatal(err)
+	}
+
+	rank := func(change func(*rankQuery)) string {
+		q := rankQuery{org: org, relevance: map[place]float64{{1, 1}: 1}, Search: memory.Search{Ranking: memory.DefaultRanking(), Limit: 8, Spaces: []int32{1}}}
+		change(&q)
+		sql, _ := q.build()
+		return sql
+	}
+	for _, c := range []struct {
+		name, sql string
+		indexes   []string
+	}{
+		{"expired", expiredMemories, []string{"memories_expires"}},
+		{"frequencies", termFrequencies, []string{"memories_expires", "postings_pkey", "term_frequencies_pkey"}},
+		{"posting lists", postingLists, []string{"Index Only Scan using postings_pkey"}},
+		{"postings among some", postingsAmong, []string{"Index Only Scan using postings_pkey", "seq = ANY"}},
+		{"attached", attachedTo, []string{"attachments_element", "memories_pkey"}},
+		{"places", placesOf, []string{"memories_pkey"}},
+		{"rank", rank(func(*rankQuery) {}), []string{"memories_seq"}},
+		{"rank with kinds", rank(func(q *rankQuery) { q.Narrow.Kinds = memory.Kinds }), []string{"memories_seq"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan := genericPlan(t, d.DB, org, c.sql)
+			if m := regexp.MustCompile(`Seq Scan on \w+`).FindString(plan); m != "" {
+				t.Errorf("%s:\n%s", m, plan)
+			}
+			for _, index := range c.indexes {
+				if !strings.Contains(plan, index) {
+					t.Errorf("no %s:\n%s", index, plan)
+				}
+			}
+		})
+	}
+}
+
+// genericPlan explains a statement as recall runs it: prepared, planned once for all parameters.
+func genericPlan(t *testing.T, db *postgres.DB, org uuid.UUID, sql string) string {
+	t.Helper()
+	last := 0
+	for _, m := range regexp.MustCompile(`\$(\d+)`).FindAllStringSubmatch(sql, -1) {
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = max(last, n)
+	}
+	nulls := strings.TrimSuffix(strings.Repeat("NULL, ", last), ", ")
+	var lines []string
+	err := db.InOrg(context.Background(), org, postgres.TxOptions{ReadOnly: true, StatementTimeout: time.Minute}, func(tx pgx.Tx) error {
+		for _, s := range []string{planner, "PREPARE explained AS " + sql} {
+			if _, err := tx.Exec(context.Background(), s, pgx.QueryExecModeSimpleProtocol); err != nil {
+				return err
+			}
+		}
+		rows, err := tx.Query(context.Background(), "EXPLAIN EXECUTE explained ("+nulls+")", pgx.QueryExecModeSimpleProtocol)
+		if err != nil {
+			return err
+		}
+		if lines, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
+			return err
+		}
+		_, err = tx.Exec(context.Background(), "DEALLOCATE explained", pgx.QueryExecModeSimpleProtocol)
+		return err
+	})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, sql)
+	}
+	return strings.Join(lines, "\n")
+}
