@@ -146,6 +146,24 @@ func (c *Cluster) Start(ctx context.Context) (DSNs, error) {
 	return c.dsns(secrets), nil
 }
 
+// Open is Start and then postgres.Open: the database is migrated (after a backup, when it holds data), and the pool
+// brings the cluster back when it went down. Close the database before the cluster.
+func (c *Cluster) Open(ctx context.Context) (*postgres.DB, error) {
+	dsns, err := c.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return postgres.Open(ctx, postgres.Config{
+		URL:           dsns.App,
+		OwnerURL:      dsns.Owner,
+		BeforeConnect: c.Ensure,
+		BeforeMigrate: func(ctx context.Context, _, _ int64) error {
+			_, err := c.BackupBefore(ctx, "migration")
+			return err
+		},
+	})
+}
+
 // Ensure starts the cluster again if it went down since Start (postgres.Config.BeforeConnect): `stele db stop`, a
 // restore or a crash must not end the processes that use it. The addresses that Start gave stay valid.
 func (c *Cluster) Ensure(ctx context.Context) error {

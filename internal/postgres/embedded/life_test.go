@@ -292,6 +292,16 @@ func TestPrivate(t *testing.T) { //nolint:tparallel // one cluster, one step aft
 	// A socket's path has room for about 100 bytes; a data folder's may be longer.
 	dir := filepath.Join(pgtest.Dir(t), strings.Repeat("long", 25), "with spaces and 'quotes'")
 	c := pgtest.NewCluster(t, embedded.Config{DataDir: dir})
+	// A setting of the owner's, which Stele's do not overwrite.
+	if err := os.MkdirAll(filepath.Join(dir, "postgres"), 0o711); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "postgres", "local.conf"), []byte("work_mem = '7MB'\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
 	dsns, _ := mustStart(t, c)
 	s := mustStatus(t, c)
 	if socket := filepath.Join(s.SocketDir, ".s.PGSQL.5432"); len(socket) >= 100 || strings.HasPrefix(s.SocketDir, dir) {
@@ -317,7 +327,7 @@ func TestPrivate(t *testing.T) { //nolint:tparallel // one cluster, one step aft
 		t.Fatal(err)
 	}
 	defer admin.Close(t.Context())
-	settings := map[string]string{"listen_addresses": "", "fsync": "on", "synchronous_commit": "on", "data_checksums": "on", "jit": "off", "password_encryption": "scram-sha-256"}
+	settings := map[string]string{"listen_addresses": "", "fsync": "on", "synchronous_commit": "on", "data_checksums": "on", "jit": "off", "work_mem": "7MB", "password_encryption": "scram-sha-256"}
 	for name, want := range settings {
 		var got string
 		if err := admin.QueryRow(t.Context(), "SELECT current_setting($1)", name).Scan(&got); err != nil || got != want {
@@ -394,6 +404,22 @@ func TestFoldersThatCannotBe(t *testing.T) {
 		if !ok || p.Field != "STELE_DATA_DIR" || !strings.Contains(p.Detail, want) || len(p.Fixes) == 0 {
 			t.Errorf("%s gave %v, want a problem that says %q", dir, err, want)
 		}
+	}
+}
+
+// TestLookingStartsNothing: status and stop of a folder that is not there leave it so.
+func TestLookingStartsNothing(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(pgtest.Dir(t), "stele")
+	c := pgtest.NewCluster(t, embedded.Config{DataDir: dir})
+	if s := mustStatus(t, c); s.Running || s.Major != 0 || s.DataDir != dir {
+		t.Errorf("status %+v", s)
+	}
+	if err := c.Stop(t.Context()); err != nil {
+		t.Errorf("stopping nothing: %v", err)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder was made: %v", err)
 	}
 }
 

@@ -48,11 +48,7 @@ func beClient(dir string) error {
 	if err != nil {
 		return err
 	}
-	dsns, err := c.Start(context.Background())
-	if err != nil {
-		return err
-	}
-	db, err := postgres.Open(context.Background(), postgres.Config{URL: dsns.App, OwnerURL: dsns.Owner})
+	db, err := c.Open(context.Background())
 	if err != nil {
 		return err
 	}
@@ -129,15 +125,15 @@ func newCluster(t *testing.T, idle time.Duration) (*embedded.Cluster, string) {
 // mustStart starts the cluster and opens its database, migrated.
 func mustStart(t *testing.T, c *embedded.Cluster) (embedded.DSNs, *postgres.DB) {
 	t.Helper()
-	dsns, err := c.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: dsns.App, OwnerURL: dsns.Owner, BeforeConnect: c.Ensure})
+	db, err := c.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
+	dsns, err := c.DSNs()
+	if err != nil {
+		t.Fatal(err)
+	}
 	return dsns, db
 }
 

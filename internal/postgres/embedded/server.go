@@ -84,7 +84,9 @@ func (s server) settings() string {
 	set("fsync", durable)
 	set("synchronous_commit", durable)
 	set("full_page_writes", durable)
-	fmt.Fprintf(&b, "include_if_exists = '%s'\n", strings.ReplaceAll(s.folder.path("local.conf"), "'", "''"))
+	if local := s.folder.path("local.conf"); exists(local) {
+		set("include", local)
+	}
 	return b.String()
 }
 
