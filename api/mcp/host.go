@@ -29,13 +29,15 @@ type Backend interface {
 	Caller(ctx context.Context, project string, writes bool) (memory.Caller, error)
 	// Seen is the state of the code before the caller; nil when this door has no working tree.
 	Seen(ctx context.Context) *memory.Seen
+	// Relative gives a path relative to the root of the repository where this door knows better than the caller.
+	Relative(path string) string
 }
 
 // backend opens a Backend once, in the background, so that a client has its list of tools before a database is up.
 // A failed attempt is repeated by the next call that needs it: what was wrong may have been mended meanwhile.
 type backend struct {
 	open func(context.Context) (Backend, error)
-	life context.Context // ends the attempts; a caller that gives up does not
+	life context.Context //nolint:containedctx // ends the attempts, which outlive the call that began them
 	jobs sync.WaitGroup
 
 	mu      sync.Mutex

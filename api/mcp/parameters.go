@@ -267,11 +267,14 @@ func (p parameter) set(field reflect.Value, value any) error {
 				return p.refused(s)
 			}
 		}
+		// A call may give several spellings of one list; together they are the list.
+		before, ok := reflect.TypeAssert[[]string](field)
 		for _, s := range list {
-			if !slices.Contains(field.Interface().([]string), s) {
-				field.Set(reflect.Append(field, reflect.ValueOf(s)))
+			if ok && !slices.Contains(before, s) {
+				before = append(before, s)
 			}
 		}
+		field.Set(reflect.ValueOf(before))
 	case reflect.TypeFor[string]():
 		s, ok := text(value)
 		if ok && s != "" {

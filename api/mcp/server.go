@@ -95,8 +95,17 @@ func (s *Server) Wait() { s.backend.jobs.Wait() }
 // call is one tool call on its way through the domain.
 type call struct {
 	Service
-	caller memory.Caller
-	seen   func(context.Context) *memory.Seen
+	caller  memory.Caller
+	backend Backend
+}
+
+// paths gives paths as memories name them.
+func (c *call) paths(written []string) []string {
+	out := make([]string, len(written))
+	for n, p := range written {
+		out[n] = c.backend.Relative(p)
+	}
+	return out
 }
 
 // prepare opens the domain and says who calls.
@@ -113,7 +122,7 @@ func (s *Server) prepare(ctx context.Context, project, session string, writes bo
 	if c.Session = session; session == "" {
 		c.Session = s.implicitSession(ctx)
 	}
-	return &call{Service: b.Service(), caller: c, seen: b.Seen}, nil
+	return &call{Service: b.Service(), caller: c, backend: b}, nil
 }
 
 // implicitSession is the connection a call came by. Impressions need to know who was served what, and echoes who wrote

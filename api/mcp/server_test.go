@@ -105,6 +105,8 @@ func (d *domain) Service() mcp.Service { return d }
 
 func (d *domain) Seen(context.Context) *memory.Seen { return &memory.Seen{Commit: "c0ffee"} }
 
+func (d *domain) Relative(path string) string { return strings.TrimPrefix(path, "/repo/") }
+
 func (d *domain) Caller(_ context.Context, project string, writes bool) (memory.Caller, error) {
 	if project == "elsewhere" {
 		return memory.Caller{}, problem.New(problem.NotFound, "projectId", `there is no project "elsewhere"`, "shop (0190aaaa-0000-7000-8000-00000000000a)")
@@ -313,7 +315,7 @@ func TestRemember(t *testing.T) {
 	t.Parallel()
 	d := &domain{}
 	c := connect(t, d, mcp.Coding, nil)
-	got, text := callTool(t, c, "remember", `{"content":"Stock is cached.","type":"pitfalls","elements":"shop.api","path":"[\"api/stock.go\"]","why":"load"}`)
+	got, text := callTool(t, c, "remember", `{"content":"Stock is cached.","type":"pitfalls","elements":"shop.api","path":"[\"/repo/api/stock.go\"]","why":"load"}`)
 	if diff := cmp.Diff(memory.RememberRequest{
 		Content: "Stock is cached.", Kind: memory.Pitfall, Elements: []string{"shop.api"}, Paths: []string{"api/stock.go"}, Why: "load",
 		Seen: &memory.Seen{Commit: "c0ffee"},

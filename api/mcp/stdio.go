@@ -75,21 +75,21 @@ func (o *openRequests) wait(ctx context.Context) {
 type countingReader struct {
 	in   io.Reader
 	open *openRequests
-	ctx  context.Context
-	line []byte // the beginning of a message that is not complete yet
+	ctx  context.Context //nolint:containedctx // io.Reader takes none
+	line []byte          // the beginning of a message that is not complete yet
 }
 
 func (r *countingReader) Read(p []byte) (int, error) {
 	n, err := r.in.Read(p)
 	r.count(p[:n])
-	if err == io.EOF && n == 0 { //nolint:errorlint // io.Reader promises the value itself
+	if err == io.EOF && n == 0 {
 		if isRequest(r.line) { // the last message may lack its newline; the server answers it all the same
 			r.open.add(1)
 		}
 		r.line = nil
 		r.open.wait(r.ctx)
 	}
-	if n > 0 && err == io.EOF { //nolint:errorlint // io.Reader promises the value itself
+	if n > 0 && err == io.EOF {
 		err = nil // once more, with nothing, so that the server has what was read before it hears of the end
 	}
 	return n, err

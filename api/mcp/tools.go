@@ -39,10 +39,10 @@ const (
 
 func (e effect) annotations() mcp.ToolAnnotation {
 	return mcp.ToolAnnotation{
-		ReadOnlyHint:    mcp.ToBoolPtr(e == reads),
-		DestructiveHint: mcp.ToBoolPtr(e == removes),
-		IdempotentHint:  mcp.ToBoolPtr(e != adds),
-		OpenWorldHint:   mcp.ToBoolPtr(false), // nothing but the memory of this machine or server
+		ReadOnlyHint:    new(e == reads),
+		DestructiveHint: new(e == removes),
+		IdempotentHint:  new(e != adds),
+		OpenWorldHint:   new(false), // nothing but the memory of this machine or server
 	}
 }
 
@@ -196,8 +196,8 @@ func tools() []tool {
 func remember(ctx context.Context, c *call, a rememberArgs) (memory.RememberResponse, string, error) {
 	r, err := c.Remember(ctx, c.caller, memory.RememberRequest{
 		Kind: memory.Kind(a.Kind), Title: a.Title, Content: a.Content, Why: a.Why, Scope: memory.Scope(a.Scope),
-		Elements: a.Elements, Paths: a.Paths, Tags: a.Tags, Expires: a.Expires, Supersedes: a.Supersedes,
-		Separate: a.Separate, Seen: c.seen(ctx),
+		Elements: a.Elements, Paths: c.paths(a.Paths), Tags: a.Tags, Expires: a.Expires, Supersedes: a.Supersedes,
+		Separate: a.Separate, Seen: c.backend.Seen(ctx),
 	})
 	if err != nil {
 		return r, "", err
@@ -211,7 +211,7 @@ func recall(ctx context.Context, c *call, a recallArgs) (memory.RecallResponse, 
 		return memory.RecallResponse{}, "", err
 	}
 	q := memory.RecallRequest{
-		Query: a.Query, Element: a.Element, Paths: a.Paths, Tags: a.Tags, Projects: a.Projects, MaxTokens: a.MaxTokens,
+		Query: a.Query, Element: a.Element, Paths: c.paths(a.Paths), Tags: a.Tags, Projects: a.Projects, MaxTokens: a.MaxTokens,
 		IncludeExpired: a.IncludeExpired, AsOf: asOf, Explain: a.Explain,
 	}
 	if q.Limit, err = limit(a.Limit); err != nil {
@@ -228,7 +228,7 @@ func recall(ctx context.Context, c *call, a recallArgs) (memory.RecallResponse, 
 }
 
 func confirm(ctx context.Context, c *call, a confirmArgs) (one, string, error) {
-	r := memory.ConfirmRequest{Memory: a.Memory, Holds: a.Holds == nil || *a.Holds, Note: a.Note, Seen: c.seen(ctx)}
+	r := memory.ConfirmRequest{Memory: a.Memory, Holds: a.Holds == nil || *a.Holds, Note: a.Note, Seen: c.backend.Seen(ctx)}
 	m, err := c.Confirm(ctx, c.caller, r)
 	if err != nil {
 		return one{}, "", err

@@ -75,10 +75,10 @@ const maxWidth = 100
 
 func newApp(in, out, errOut *os.File) *app {
 	a := &app{in: in, out: bufio.NewWriter(out), err: errOut, width: defaultWidth, environment: config.Process()}
-	if term.IsTerminal(int(out.Fd())) { //nolint:gosec // a descriptor is a small number
+	if term.IsTerminal(int(out.Fd())) {
 		a.colour = a.environment.Variables["NO_COLOR"] == "" && a.environment.Variables["TERM"] != "dumb"
-		a.interactive = term.IsTerminal(int(in.Fd()))                       //nolint:gosec // as above
-		if w, _, err := term.GetSize(int(out.Fd())); err == nil && w > 20 { //nolint:gosec // as above
+		a.interactive = term.IsTerminal(int(in.Fd()))
+		if w, _, err := term.GetSize(int(out.Fd())); err == nil && w > 20 {
 			a.width = min(w, maxWidth)
 		}
 	}
@@ -222,11 +222,11 @@ func newCluster(c config.Config) (*embedded.Cluster, error) {
 }
 
 // text gives the words of a command: its arguments, or standard input for "-".
-func (a *app) text(args []string, limit int) (string, error) {
+func (a *app) text(args []string) (string, error) {
 	if len(args) != 1 || args[0] != "-" {
 		return strings.Join(args, " "), nil
 	}
-	b, err := io.ReadAll(io.LimitReader(a.in, int64(limit)+1))
+	b, err := io.ReadAll(io.LimitReader(a.in, maxInput+1))
 	if err != nil {
 		return "", fmt.Errorf("reading standard input: %w", err)
 	}

@@ -53,7 +53,7 @@ func (a *app) dbCommand() *cobra.Command {
 				err := c.Upgrade(ctx, func(step string) {
 					steps = append(steps, step)
 					if !a.json {
-						fmt.Fprintln(flushing{a.out}, step) //nolint:errcheck // the end of the command tells
+						fmt.Fprintln(flushing{a.out}, step)
 					}
 				})
 				return map[string]any{"steps": steps}, "", err
@@ -160,7 +160,7 @@ func (a *app) serverStatus(ctx context.Context, c config.Config) error {
 		// The driver's text may quote the address.
 		return problem.New(problem.Unavailable, config.Prefix+"DATABASE_URL", "the database cannot be reached", "start the server, or check address, user and password").Because(err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // only read
+	defer conn.Close(context.WithoutCancel(ctx))
 	var s struct {
 		Kind      string           `json:"kind"`
 		Version   string           `json:"postgres_version"`

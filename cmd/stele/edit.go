@@ -81,7 +81,7 @@ func (a *app) editText(ctx context.Context, b *backend, c memory.Caller, ref, te
 	draft := editable{title: old.Title, why: old.Why, content: old.Content}
 	switch {
 	case given:
-		if draft.content, err = a.text([]string{text}, maxInput); err != nil {
+		if draft.content, err = a.text([]string{text}); err != nil {
 			return err
 		}
 	case !a.interactive:
@@ -167,7 +167,8 @@ func (a *app) openEditor(ctx context.Context, e editable) (_ editable, err error
 	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "sh", f.Name())
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return e, problem.New(problem.Unavailable, "EDITOR", fmt.Sprintf("%s ended with an error, so nothing was changed (%v)", editor, err), "set EDITOR to a program that waits until the file is closed").Because(err)
+		return e, problem.New(problem.Unavailable, "EDITOR", fmt.Sprintf("%s ended with an error, so nothing was changed (%v)", editor, err),
+			"set EDITOR to a program that waits until the file is closed").Because(err)
 	}
 	text, err := os.ReadFile(f.Name())
 	if err != nil {

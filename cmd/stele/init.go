@@ -148,10 +148,10 @@ func (a *app) ask(question string) (bool, error) {
 	if err := a.out.Flush(); err != nil {
 		return false, fmt.Errorf("writing the question: %w", err)
 	}
-	fmt.Fprint(a.err, question+" [y/N] ") //nolint:errcheck // an unseen question is answered by no
+	fmt.Fprint(a.err, question+" [y/N] ")
 	line, err := bufio.NewReader(a.in).ReadString('\n')
 	if err != nil && line == "" {
-		return false, nil //nolint:nilerr // the input ended: nobody agreed
+		return false, nil // the input ended: nobody agreed
 	}
 	answer := strings.ToLower(strings.TrimSpace(line))
 	return answer == "y" || answer == "yes", nil

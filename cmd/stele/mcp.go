@@ -11,17 +11,26 @@ import (
 )
 
 // agentBackend is the domain as agents on this machine get it: with the role of an agent.
-type agentBackend struct{ *backend }
+type agentBackend struct {
+	*backend
+	project string // named on the command line
+}
 
 // Service is the domain.
 func (b agentBackend) Service() mcp.Service { return b.service }
 
 // Caller is the one of the command line, in another role.
 func (b agentBackend) Caller(ctx context.Context, project string, writes bool) (memory.Caller, error) {
+	if project == "" {
+		project = b.project
+	}
 	c, err := b.backend.Caller(ctx, project, writes)
 	c.Role = memory.RoleAgent
 	return c, err
 }
+
+// Relative gives a path as memories name it; agents like to name files from the root of the machine.
+func (b agentBackend) Relative(path string) string { return b.place.relative(path) }
 
 // Seen is the state of the working tree.
 func (b agentBackend) Seen(ctx context.Context) *memory.Seen { return b.place.look(ctx) }
@@ -45,11 +54,8 @@ func (a *app) mcpCommand() *cobra.Command {
 					if err != nil {
 						return nil, err
 					}
-					if a.project != "" {
-						b.config.Project = a.project
-					}
 					a.opened = b
-					return agentBackend{b}, nil
+					return agentBackend{b, a.project}, nil
 				},
 			})
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -169,10 +170,8 @@ func known(projects []memory.ProjectInfo, ref string) (memory.ProjectInfo, bool)
 		if strings.EqualFold(p.Name, ref) || strings.EqualFold(p.ID.String(), ref) {
 			return p, true
 		}
-		for _, identity := range p.Identities {
-			if identity == ref {
-				return p, true
-			}
+		if slices.Contains(p.Identities, ref) {
+			return p, true
 		}
 	}
 	return memory.ProjectInfo{}, false

@@ -40,7 +40,7 @@ func (p *printer) paint(s style, text string) string {
 
 // line writes one line as it is; parts that come from outside must have been cleaned.
 func (p *printer) line(format string, args ...any) {
-	fmt.Fprintf(p.w, format+"\n", args...) //nolint:errcheck // kept by the writer until Flush
+	fmt.Fprintf(p.w, format+"\n", args...)
 }
 
 // prose writes a text from outside below an indentation: cleaned and wrapped.
@@ -169,7 +169,9 @@ func pad(s string, to int) string {
 }
 
 // escape finds terminal control sequences as a whole, so that their parameters do not stay behind as text.
-var escape = regexp.MustCompile("(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\x1b[\\]PX^_]|[\u0090\u0098\u009d\u009e\u009f])[^\x07\x1b\u009c]*(?:\x07|\x1b\\\\|\u009c)?|\x1b[ -/]*[0-~]?")
+var escape = regexp.MustCompile("(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]|" + // colours, cursor
+	"(?:\x1b[\\]PX^_]|[\u0090\u0098\u009d\u009e\u009f])[^\x07\x1b\u009c]*(?:\x07|\x1b\\\\|\u009c)?|" + // titles, links
+	"\x1b[ -/]*[0-~]?")
 
 // clean takes out what a terminal would obey or what would mislead a reader: control sequences and characters, changes of
 // the writing direction, bytes that are no text. Line ends and tabs stay.
@@ -214,9 +216,10 @@ func quoteName(s string) string {
 // count is "1 pitfall", "2 pitfalls".
 func count(n int, noun string) string {
 	if n != 1 {
-		noun += "s"
-		if strings.HasSuffix(noun, "ys") {
-			noun = strings.TrimSuffix(noun, "ys") + "ies"
+		if stem, ok := strings.CutSuffix(noun, "y"); ok {
+			noun = stem + "ies"
+		} else {
+			noun += "s"
 		}
 	}
 	return fmt.Sprintf("%d %s", n, noun)

@@ -23,7 +23,7 @@ func (a *app) recallCommand() *cobra.Command {
 		Example: `  stele recall "why is the stock wrong"
   stele recall --element shop.api --kind pitfall --explain`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if q.Query, err = a.text(args, maxInput); err != nil {
+			if q.Query, err = a.text(args); err != nil {
 				return err
 			}
 			for _, k := range kinds {
@@ -239,7 +239,7 @@ func (a *app) contextCommand() *cobra.Command {
 		Use: "context TASK", Short: "Show which elements, files and memories a task is about", Args: cobra.MinimumNArgs(1),
 		Example: `  stele context "let customers change an order after checkout"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			task, err := a.text(args, maxInput)
+			task, err := a.text(args)
 			if err != nil {
 				return err
 			}

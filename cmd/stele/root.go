@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,7 +26,7 @@ var errNo = errors.New("no")
 
 // run executes one command line and gives its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
-	root := a.root()
+	root := a.root() //nolint:contextcheck // commands get their context from cobra, which gets it below
 	root.SetArgs(args)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
@@ -40,12 +42,17 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return exitNo
 	}
 	p := a.asProblem(ctx, command, err)
+	// Flags are read in order, and a wrong one ends that: a script that asked for JSON gets it all the same.
+	a.json = a.json || slices.Contains(args, "--json")
 	a.report(p)
 	if p.Code == problem.NotFound {
 		return exitNo
 	}
 	return exitFailed
 }
+
+// usage recognises cobra's errors about a command line; they are texts without a type.
+var usage = regexp.MustCompile(`^(unknown (command|flag|shorthand)|flag needs an argument|invalid argument|accepts |requires |required flag)`)
 
 // asProblem is the one place where errors become what people see.
 func (a *app) asProblem(ctx context.Context, command *cobra.Command, err error) *problem.Error {
@@ -57,10 +64,8 @@ func (a *app) asProblem(ctx context.Context, command *cobra.Command, err error) 
 	}
 	// What is left either comes from cobra, which names the flag or the argument, or is a fault.
 	text := strings.Join(strings.Fields(err.Error()), " ")
-	for _, start := range []string{"unknown command", "unknown flag", "unknown shorthand", "flag needs an argument", "invalid argument", "accepts ", "requires ", "required flag", "if any flags in the group"} {
-		if strings.HasPrefix(text, start) {
-			return problem.Invalidf("", "%s", text).Fix("see: %s --help", command.CommandPath())
-		}
+	if usage.MatchString(text) {
+		return problem.Invalidf("", "%s", text).Fix("see: %s --help", command.CommandPath())
 	}
 	return problem.New(problem.Unavailable, "", text, "see what `stele doctor` says")
 }
@@ -74,7 +79,7 @@ func (a *app) report(p *problem.Error) {
 		}
 	}
 	line := "stele: " + strings.Join(strings.Fields(clean(p.Error())), " ")
-	fmt.Fprintln(a.err, line) //nolint:errcheck // there is nobody left to tell
+	fmt.Fprintln(a.err, line)
 }
 
 // printJSON writes one document, and nothing else goes to standard output.

@@ -78,7 +78,8 @@ func (a *app) setupCommand() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use: "setup", Short: "Install PostgreSQL and pgvector where they are missing", Args: cobra.NoArgs,
-		Long:    "Install PostgreSQL 15 or later and pgvector 0.8 or later where they are missing, with the package\nmanager of the system. The commands are shown first. A machine that has both is left alone.",
+		Long: "Install PostgreSQL 15 or later and pgvector 0.8 or later where they are missing, with the\n" +
+			"package manager of the system. The commands are shown first. A machine that has both is\nleft alone.",
 		Example: "  stele setup\n  stele setup --yes",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.load()

@@ -37,7 +37,7 @@ func (a *app) rememberCommand() *cobra.Command {
 		Example: `  stele remember --kind pitfall --element shop.api "Stock is cached for a minute."
   stele remember --kind convention --path 'api/**' --why "clients retry" -`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if r.Content, err = a.text(args, maxInput); err != nil {
+			if r.Content, err = a.text(args); err != nil {
 				return err
 			}
 			r.Kind = memory.Kind(kind)
@@ -162,7 +162,9 @@ func (a *app) restoreCommand() *cobra.Command {
 
 // each does one thing to every memory that was named, and stops at the first that cannot be done. One memory answers with
 // the shape of MCP and REST, {"memory"}; several with {"memories"}.
-func (a *app) each(cmd *cobra.Command, refs []string, do func(b *backend, c memory.Caller, ref string) (memory.Memory, []string, error), say func(p *printer, m memory.Memory)) error {
+func (a *app) each(cmd *cobra.Command, refs []string,
+	do func(b *backend, c memory.Caller, ref string) (memory.Memory, []string, error), say func(p *printer, m memory.Memory),
+) error {
 	return a.with(cmd.Context(), true, func(b *backend, c memory.Caller) error {
 		done, warnings := make([]memory.Memory, 0, len(refs)), []string{}
 		var failed error
