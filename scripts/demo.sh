@@ -21,10 +21,16 @@ finish() {
 trap finish EXIT
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+# Prints a command as one would type it, then runs it.
 run() {
-  printf '$ stele'
-  printf ' %q' "$@"
-  printf '\n'
+  local word line='$ stele'
+  for word in "$@"; do
+    case $word in
+      *[!a-zA-Z0-9_./=-]*) line="$line '$word'" ;;
+      *) line="$line $word" ;;
+    esac
+  done
+  printf '%s\n' "$line" | fold -s -w 80
   "$stele" "$@"
 }
 if [ ! -t 1 ]; then say() { printf '\n%s\n' "$*"; }; fi

@@ -38,11 +38,16 @@ func normalise(s string) string {
 	s = collapse(plainQuotes.Replace(clean(s)))
 	var b strings.Builder
 	b.Grow(len(s))
+	starts := true // of a sentence, where a capital says nothing
 	for word := range strings.SplitSeq(s, " ") {
 		if b.Len() > 0 {
 			b.WriteByte(' ')
 		}
+		if starts && word == "A" {
+			word = "a" // the article; elsewhere a single capital is a name
+		}
 		b.WriteString(uncapitalise(word))
+		starts = strings.HasSuffix(word, ".") || strings.HasSuffix(word, "!") || strings.HasSuffix(word, "?")
 	}
 	return strings.TrimRight(b.String(), ".! ")
 }

@@ -192,6 +192,8 @@ func TestNormalise(t *testing.T) {
 		{"HTTP", "http", false},
 		{"never push", "never pull", false},
 		{"retry 3 times", "retry 4 times", false},
+		{"A queue holds it. A worker takes it.", "a queue holds it. a worker takes it", true},
+		{"Plan A holds", "plan a holds", false},
 	} {
 		if got := terms.Normalise(c.a) == terms.Normalise(c.b); got != c.same {
 			t.Errorf("%q and %q: same %v, want %v (%q, %q)", c.a, c.b, got, c.same, terms.Normalise(c.a), terms.Normalise(c.b))
