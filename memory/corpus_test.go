@@ -164,7 +164,7 @@ func (b *bulk) add(i int) {
 		rec.IgnoredBy = r.IntN(10)
 	}
 	rec.Verify, rec.Disputed, rec.Unreviewed = r.IntN(12) == 0, r.IntN(20) == 0, r.IntN(15) == 0
-	if r.IntN(25) == 0 {
+	if r.IntN(50) == 0 {
 		at := b.now.Add(time.Duration(r.IntN(200)-100) * time.Hour)
 		rec.ExpiresAt = &at
 	}
@@ -249,7 +249,7 @@ func (b *bulk) copy(ctx context.Context) {
 		_, err = b.conn.Exec(ctx, `UPDATE spaces SET next_seq = $3, live = $4 WHERE org_id = $1 AND space_id = $2`, b.c.Org, s.ID, b.seqs[s.ID], b.live[s.ID])
 		b.must(err)
 	}
-	_, err = b.conn.Exec(ctx, `VACUUM (ANALYZE) memories, memory_versions, attachments, postings, term_frequencies`)
+	_, err = b.conn.Exec(ctx, `VACUUM (ANALYZE) memories, memory_versions, attachments, postings, memory_terms, term_frequencies`)
 	b.must(err)
 }
 
