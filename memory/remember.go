@@ -50,6 +50,9 @@ func (s *Service) Remember(ctx context.Context, c Caller, r RememberRequest) (Re
 			break
 		}
 	}
+	if err == nil && !out.Deduplicated && d.Scope == Project && d.Imported == nil && len(out.Memory.Elements)+len(out.Memory.Paths) == 0 {
+		err = s.warnUnattached(ctx, c, d, &out) // reads the model, which need not happen under the lock of the space
+	}
 	if err != nil {
 		return RememberResponse{}, fmt.Errorf("remember: %w", err)
 	}
@@ -268,11 +271,6 @@ func (s *Service) place(ctx context.Context, tx Tx, c Caller, d *draft, out *Rem
 	}
 	if err := titleFree(ctx, tx, space.ID, r.Title, old); err != nil {
 		return err
-	}
-	if len(at) == 0 && len(r.Paths) == 0 && d.Scope == Project && d.Imported == nil {
-		if err := warnUnattached(ctx, tx, c.Project, d, out); err != nil {
-			return err
-		}
 	}
 	if old != nil {
 		if err := s.supersede(ctx, tx, c, old, r, d.now); err != nil {
@@ -550,8 +548,12 @@ func titleFree(ctx context.Context, v View, space int32, title string, except *R
 }
 
 // warnUnattached says which elements a text without element and path may be about.
-func warnUnattached(ctx context.Context, v View, project uuid.UUID, d *draft, out *RememberResponse) error {
-	elements, err := v.Elements(ctx, project, false)
+func (s *Service) warnUnattached(ctx context.Context, c Caller, d *draft, out *RememberResponse) error {
+	var elements []Element
+	err := s.store.View(ctx, c.Org, func(v View) (err error) {
+		elements, err = v.Elements(ctx, c.Project, false)
+		return err
+	})
 	if err != nil || len(elements) == 0 {
 		return err
 	}

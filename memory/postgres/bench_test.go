@@ -15,14 +15,18 @@ import (
 	"github.com/stele-dev/stele/memory"
 )
 
-// words is a vocabulary whose frequencies fall as those of a language do (Zipf).
-func words(r *rand.Rand, zipf *rand.Zipf, n int) string {
+// words makes a text of n words whose frequencies fall as those of a language do (Zipf). A word is letters only, so that it
+// is one term, and the rank decides it.
+func words(zipf *rand.Zipf, n int) string {
 	var b strings.Builder
 	for i := range n {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		fmt.Fprintf(&b, "w%c%d", 'a'+r.IntN(3), zipf.Uint64())
+		for rank := zipf.Uint64() + 100; rank > 0; rank /= 20 {
+			b.WriteByte("bcdfghjklmnpqrstvwxz"[rank%20])
+			b.WriteByte("aeiou"[rank%5])
+		}
 	}
 	return b.String()
 }
@@ -67,7 +71,7 @@ func BenchmarkRemember(b *testing.B) {
 					r := rand.New(rand.NewPCG(seed, uint64(b.N))) //nolint:gosec // test data
 					zipf := rand.NewZipf(r, 1.1, 8, 20_000)
 					for range work {
-						if _, err := s.Remember(ctx, c, memory.RememberRequest{Content: words(r, zipf, 30)}); err != nil {
+						if _, err := s.Remember(ctx, c, memory.RememberRequest{Content: words(zipf, 30)}); err != nil {
 							done <- err
 							return
 						}

@@ -24,24 +24,33 @@ const nearVectors = `
 	  AND 1 - (v.embedding <=> $5) >= $6
 	ORDER BY cosine DESC LIMIT $7`
 
+// maxNearPostings bounds what one comparison by words reads: a text of common words only would read most of the space,
+// under its lock, for advice. Beyond it the commonest of the chosen terms are left out, and with them perhaps a candidate.
+const maxNearPostings = 20_000
+
 // nearTerms finds what may share most terms where one side has no vector. A set A that overlaps B by at least j (Jaccard)
-// shares at least one of any |A| − ⌈j·|A|⌉ + 1 of A's terms with it, so only postings of the rarest that many are read,
-// and only sets of size j·|A| to |A|/j can reach it. What these bounds leave is few, and compared in full by the caller.
+// has ⌈j·|A|⌉ terms or more in common with it. So of any |A| − ⌈j·|A|⌉ + m terms of A it has at least m: reading the
+// postings of the rarest that many finds every such B, and few others. Sets smaller than j·|A| or larger than |A|/j
+// cannot reach j. What these bounds leave is compared in full by the caller.
 //
-//	rare  the terms that select candidates, rarest first ($5 of them)
-//	hit   memories with one of them
+//	rare  the terms that select candidates, rarest first ($5 of them), within the bound on postings ($9)
+//	hit   memories with at least m ($10) of them
 //
 // Every step looks single rows up by key. LATERAL with OFFSET 0 leaves the planner no other way: without statistics, as
 // right after an import, it would read the whole space once and filter it for every term.
 const nearTerms = `
 	WITH rare AS MATERIALIZED (
-		SELECT t.term FROM unnest($4::bigint[]) AS t (term)
-		LEFT JOIN LATERAL (
-			SELECT df FROM term_frequencies WHERE org_id = $1 AND space_id = $2 AND term = t.term OFFSET 0) f ON true
-		ORDER BY coalesce(f.df, 0), t.term LIMIT $5
+		SELECT term FROM (
+			SELECT t.term, sum(coalesce(f.df, 0)) OVER (ORDER BY coalesce(f.df, 0), t.term) AS postings
+			FROM unnest($4::bigint[]) AS t (term)
+			LEFT JOIN LATERAL (
+				SELECT df FROM term_frequencies WHERE org_id = $1 AND space_id = $2 AND term = t.term OFFSET 0) f ON true
+			ORDER BY coalesce(f.df, 0), t.term LIMIT $5) r
+		WHERE postings <= $9
 	), hit AS MATERIALIZED (
-		SELECT DISTINCT p.seq FROM rare r CROSS JOIN LATERAL (
+		SELECT p.seq FROM rare r CROSS JOIN LATERAL (
 			SELECT seq FROM postings WHERE org_id = $1 AND space_id = $2 AND term = r.term OFFSET 0) p
+		GROUP BY p.seq HAVING count(*) >= $10
 	)
 	SELECT m.memory_id, mt.terms FROM hit h
 	CROSS JOIN LATERAL (
@@ -87,8 +96,10 @@ func (t *tx) Near(ctx context.Context, q memory.NearQuery) ([]memory.Near, error
 	}
 	if terms := t.hashes(termDomain, q.Terms); len(terms) > 0 {
 		size := float64(len(terms))
-		prefix := len(terms) - int(math.Ceil(q.MinOverlap*size)) + 1
-		b.Queue(nearTerms, t.org, q.Space, q.Kind, terms, prefix, int(math.Ceil(q.MinOverlap*size)), int(size/q.MinOverlap), model).Query(func(rows pgx.Rows) error {
+		common := int(math.Ceil(q.MinOverlap * size))
+		m := max(1, common/4) // reads a third more postings than 1 would, and leaves hardly any candidate by chance
+		b.Queue(nearTerms, t.org, q.Space, q.Kind, terms, len(terms)-common+m, common, int(size/q.MinOverlap), model,
+			maxNearPostings, m).Query(func(rows pgx.Rows) error {
 			return each(rows, func() error {
 				var id uuid.UUID
 				var theirs []int64
