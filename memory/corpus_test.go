@@ -164,7 +164,7 @@ func (b *bulk) add(i int) {
 		rec.IgnoredBy = r.IntN(10)
 	}
 	rec.Verify, rec.Disputed, rec.Unreviewed = r.IntN(12) == 0, r.IntN(20) == 0, r.IntN(15) == 0
-	if r.IntN(50) == 0 {
+	if r.IntN(100) == 0 {
 		at := b.now.Add(time.Duration(r.IntN(200)-100) * time.Hour)
 		rec.ExpiresAt = &at
 	}

@@ -288,8 +288,8 @@ func TestRecallBringsNeighbours(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	target := w.remember(memory.RememberRequest{Title: "Ledger rules", Content: "Entries are never rewritten"}).Memory
-	hit := w.remember(memory.RememberRequest{Title: "Walrus", Content: "Walrus imports follow [[Ledger rules]], [[ADR-4]] and [[shop.api]]"}).Memory
-	back := w.remember(memory.RememberRequest{Content: "Nightly jobs, see [[Walrus]]"}).Memory
+	hit := w.remember(memory.RememberRequest{Kind: memory.Pitfall, Title: "Walrus", Content: "Walrus imports follow [[Ledger rules]], [[ADR-4]] and [[shop.api]]"}).Memory
+	w.remember(memory.RememberRequest{Content: "Nightly jobs, see [[Walrus]]"})
 	got := w.recall(memory.RecallRequest{Query: "walrus"})
 	var via []string
 	for _, r := range got.Results {
@@ -318,7 +318,6 @@ func TestRecallBringsNeighbours(t *testing.T) {
 			t.Error("a retired memory came along by its link")
 		}
 	}
-	_ = back
 }
 
 func TestRecallLeavesImpressions(t *testing.T) {
