@@ -127,6 +127,8 @@ type backend struct {
 	place   *place
 	cluster *embedded.Cluster // nil with a database of the user's own
 	db      *postgres.DB
+
+	projects sync.Map // name as asked for, "" for the one of this place → uuid.UUID, once found
 }
 
 // open makes the domain ready, once: configuration, database (started when it is the embedded one), migrations, keys.

@@ -47,7 +47,7 @@ func (a *app) dbCommand() *cobra.Command {
 				before, err := c.Restore(ctx, path)
 				return map[string]any{"file": path, "before": before}, "Restored; what was there before is in " + before, err
 			}),
-		a.embeddedCommand("upgrade", "Carry the embedded database over to the newest PostgreSQL installed", "upgrade", cobra.NoArgs,
+		a.embeddedCommand("upgrade", "Carry the embedded database over to a newer PostgreSQL", "upgrade", cobra.NoArgs,
 			func(ctx context.Context, c *embedded.Cluster, _ []string) (any, string, error) {
 				steps := []string{}
 				err := c.Upgrade(ctx, func(step string) {
@@ -186,8 +186,9 @@ func (a *app) serverStatus(ctx context.Context, c config.Config) error {
 func (a *app) dbMigrateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "migrate", Short: "Bring the schema up to this program", Args: cobra.NoArgs,
-		Long: "Apply missing migrations. The embedded database does so by itself. On a server of your own it needs\n" +
-			"STELE_DATABASE_OWNER_URL; with STELE_DATABASE_ADMIN_URL too, roles, database and pgvector are made first.",
+		Long: "Apply missing migrations. The embedded database does so by itself. On a server\n" +
+			"of your own it needs STELE_DATABASE_OWNER_URL; with STELE_DATABASE_ADMIN_URL\n" +
+			"too, roles, database and pgvector are made first.",
 		Example: "  stele db migrate",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.load()

@@ -26,8 +26,9 @@ type finding struct {
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Short: "Look at everything Stele needs, and say what is wrong", Args: cobra.NoArgs,
-		Long: "Look at the program, its settings, the database, its roles and schema, the keys, the\n" +
-			"project and when the last memory was written. Exit code 1 when something is wrong.",
+		Long: "Look at the program, its settings, the database, its roles and schema, the\n" +
+			"keys, the project and when the last memory was written. Exit code 1 when\n" +
+			"something is wrong.",
 		Example: "  stele doctor",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings := a.examine(cmd.Context())

@@ -20,8 +20,9 @@ func (a *app) editCommand() *cobra.Command {
 	var expires, text string
 	c := &cobra.Command{
 		Use: "edit HANDLE", Short: "Change a memory's text in $EDITOR, or what is around it by flags", Args: cobra.ExactArgs(1),
-		Long: "Change a memory. Its text is never overwritten: the new one supersedes the old one, which keeps\n" +
-			"its place in the history. Flags change attachments, paths, tags and expiry in place.",
+		Long: "Change a memory. Its text is never overwritten: the new one supersedes the old\n" +
+			"one, which keeps its place in the history. Flags change attachments, paths,\n" +
+			"tags and expiry in place.",
 		Example: `  stele edit m-7k3f9qa
   stele edit m-7k3f9qa --text "Stock is cached for two minutes."
   stele edit m-7k3f9qa --element shop.api --tag cache --expires 30d`,

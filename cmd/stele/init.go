@@ -31,9 +31,10 @@ func (a *app) initCommand() *cobra.Command {
 	var noModel, noFile bool
 	c := &cobra.Command{
 		Use: "init [MODEL]", Short: "Make this repository a project: its id, its model", Args: cobra.MaximumNArgs(1),
-		Long: "Make a project for this repository, find its architecture model and import it, and write stele.yaml\n" +
-			"with the project's id, so that everyone who clones the repository shares the project of a server.\n" +
-			"Run again, it changes nothing that is there.",
+		Long: "Make a project for this repository, find its architecture model and import it,\n" +
+			"and write stele.yaml with the project's id, so that everyone who clones the\n" +
+			"repository shares the project of a server. Run again, it changes nothing that\n" +
+			"is there.",
 		Example: `  stele init
   stele init docs/architecture/workspace.dsl --no-file`,
 		RunE: func(cmd *cobra.Command, args []string) error {

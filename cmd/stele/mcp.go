@@ -39,7 +39,8 @@ func (a *app) mcpCommand() *cobra.Command {
 	profile := string(mcp.Coding)
 	c := &cobra.Command{
 		Use: "mcp", Short: "Serve agents over MCP on standard input and output", Args: cobra.NoArgs,
-		Long:    "Serve one agent over the Model Context Protocol on standard input and output, until the input ends.\nThe project is that of the folder it is started in.",
+		Long: "Serve one agent over the Model Context Protocol on standard input and output,\n" +
+			"until the input ends. The project is that of the folder it is started in.",
 		Example: "  claude mcp add stele -- stele mcp\n  stele mcp --profile full",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.load()

@@ -34,8 +34,9 @@ func (a *app) modelCommand() *cobra.Command {
 	c.AddCommand(
 		&cobra.Command{
 			Use: "import PATH", Short: "Make the project's model equal to a file or folder", Args: cobra.ExactArgs(1),
-			Long: "Read a model and make the project's equal to it. Elements keep their memories when they move or are\n" +
-				"renamed; memories of an element that left are kept. Nothing changes when the model cannot be read whole.",
+			Long: "Read a model and make the project's equal to it. Elements keep their memories\n" +
+				"when they move or are renamed; memories of an element that left are kept.\n" +
+				"Nothing changes when the model cannot be read whole.",
 			Example: "  stele model import docs/architecture/workspace.dsl", RunE: run(false),
 		},
 		&cobra.Command{
@@ -147,7 +148,7 @@ func (a *app) adrCommand() *cobra.Command {
 	c := &cobra.Command{Use: "adr", Short: "Read architecture decisions", Args: cobra.NoArgs, Example: "  stele adr import docs/adr",
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(&cobra.Command{
-		Use: "import DIR", Short: "Make the decisions of a folder known, so that [[ADR-17]] finds them", Args: cobra.ExactArgs(1),
+		Use: "import DIR", Short: "Make the decisions of a folder known to [[ADR-17]]", Args: cobra.ExactArgs(1),
 		Example: "  stele adr import docs/adr",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), true, func(b *backend, c memory.Caller) error {

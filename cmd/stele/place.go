@@ -118,7 +118,15 @@ func (p *place) identities() []string {
 // that nobody has to set anything up, and on a server of one's own the same person decides.
 func (b *backend) Caller(ctx context.Context, named string, writes bool) (memory.Caller, error) {
 	c := memory.Caller{Org: b.org, User: b.user, Role: b.role, Door: memory.FromCLI}
+	// An agent asks hundreds of times from one place, and a project once found stays what it is.
+	if found, ok := b.projects.Load(named); ok {
+		c.Project, _ = found.(uuid.UUID)
+		return c, nil
+	}
 	project, err := b.resolve(ctx, named, writes)
+	if err == nil && project != uuid.Nil {
+		b.projects.Store(named, project)
+	}
 	c.Project = project
 	return c, err
 }

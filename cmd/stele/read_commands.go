@@ -18,8 +18,8 @@ func (a *app) recallCommand() *cobra.Command {
 	var maxTokens int
 	c := &cobra.Command{
 		Use: "recall [QUERY]", Short: "Find what is known, best first",
-		Long: "Find what is known about a question, an element or files. Without a query, all that hangs on the\n" +
-			"element or the paths. --explain takes each score apart.",
+		Long: "Find what is known about a question, an element or files. Without a query, all\n" +
+			"that hangs on the element or the paths. --explain takes each score apart.",
 		Example: `  stele recall "why is the stock wrong"
   stele recall --element shop.api --kind pitfall --explain`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -183,7 +183,8 @@ func (a *app) timelineCommand() *cobra.Command {
 func (a *app) whyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "why FILE[:LINE]", Short: "Show everything known and doubted about a file", Args: cobra.ExactArgs(1),
-		Long:    "Show everything known and doubted about a file, newest doubt first. It works by the paths that\nmemories name and by the bindings of elements.",
+		Long: "Show everything known and doubted about a file, newest doubt first. It works\n" +
+			"by the paths that memories name and by the bindings of elements.",
 		Example: "  stele why auth/middleware.go:42",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, line := fileLine(args[0])

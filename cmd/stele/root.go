@@ -112,7 +112,7 @@ func (a *app) root() *cobra.Command {
 		Use: "stele", Short: "Memory for coding agents, attached to the architecture", Long: about,
 		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
 		Example: `  stele init
-  stele remember --kind pitfall --element shop.api "Stock is cached for a minute."
+  stele remember --kind pitfall --element shop.api "Stock is cached 60 s."
   stele recall "why is the stock wrong"`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -142,6 +142,7 @@ func (a *app) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", a.width)))
 	return root
 }
 

@@ -78,8 +78,9 @@ func (a *app) setupCommand() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use: "setup", Short: "Install PostgreSQL and pgvector where they are missing", Args: cobra.NoArgs,
-		Long: "Install PostgreSQL 15 or later and pgvector 0.8 or later where they are missing, with the\n" +
-			"package manager of the system. The commands are shown first. A machine that has both is\nleft alone.",
+		Long: "Install PostgreSQL 15 or later and pgvector 0.8 or later where they are\n" +
+			"missing, with the package manager of the system. The commands are shown first.\n" +
+			"A machine that has both is left alone.",
 		Example: "  stele setup\n  stele setup --yes",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.load()
@@ -112,8 +113,9 @@ func (a *app) setupCommand() *cobra.Command {
 func (a *app) configCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "config", Short: "Show the settings, and where each comes from", Args: cobra.NoArgs,
-		Long: "Show the settings: flags over STELE_* variables over the configuration file over defaults. Secrets\n" +
-			"are masked. In the file, each setting is a line, key: value.",
+		Long: "Show the settings: flags over STELE_* variables over the configuration file\n" +
+			"over defaults. Secrets are masked. In the file, each setting is a line, key:\n" +
+			"value.",
 		Example: "  stele config\n  STELE_PROJECT=shop stele config --json",
 		RunE: func(*cobra.Command, []string) error {
 			c, err := a.load()

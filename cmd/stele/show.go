@@ -134,7 +134,7 @@ func (p *printer) remembered(r memory.RememberResponse) {
 	if r.Restated != nil {
 		p.hanging(indent+"yours:    ", indent+"          ", clean(r.Restated.Yours))
 		p.hanging(indent+"existing: ", indent+"          ", clean(r.Restated.Existing))
-		p.prose(indent, r.Restated.Separate)
+		p.line("%sto keep both, remember it again with --separate", indent)
 	}
 	for _, x := range r.Redacted {
 		p.hanging(indent+"redacted: ", indent+"          ", count(x.Count, oneLine(x.Kind)))

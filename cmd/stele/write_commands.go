@@ -32,9 +32,10 @@ func (a *app) rememberCommand() *cobra.Command {
 	var org, personal bool
 	c := &cobra.Command{
 		Use: "remember TEXT", Short: "Store one fact, or confirm the memory it restates", Args: cobra.MinimumNArgs(1),
-		Long: "Store one fact. Attach it to elements of the model, or to paths, which find their element by\n" +
-			"the bindings. A text that restates a memory confirms it instead. - reads standard input.",
-		Example: `  stele remember --kind pitfall --element shop.api "Stock is cached for a minute."
+		Long: "Store one fact. Attach it to elements of the model, or to paths, which find\n" +
+			"their element by the bindings. A text that restates a memory confirms it\n" +
+			"instead. - reads standard input.",
+		Example: `  stele remember --kind pitfall --element shop.api "Stock is cached 60 s."
   stele remember --kind convention --path 'api/**' --why "clients retry" -`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if r.Content, err = a.text(args); err != nil {
@@ -114,8 +115,9 @@ func (a *app) forgetCommand() *cobra.Command {
 	var reason string
 	c := &cobra.Command{
 		Use: "forget HANDLE...", Short: "Take memories out of recall; with --erase destroy their text", Args: cobra.MinimumNArgs(1),
-		Long: "Take memories out of recall. stele restore takes them back. With --erase, content, vector, words and\n" +
-			"history are destroyed for good; what is left says that there was a memory.",
+		Long: "Take memories out of recall. stele restore takes them back. With --erase,\n" +
+			"content, vector, words and history are destroyed for good; what is left says\n" +
+			"that there was a memory.",
 		Example: `  stele forget m-7k3f9qa --reason "that gateway is gone"
   stele forget m-7k3f9qa --erase --yes`,
 		ValidArgsFunction: a.completeHandles,
