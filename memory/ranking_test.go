@@ -36,8 +36,6 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-func cosine(c float64) *float64 { return &c }
-
 func TestFactors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -49,10 +47,10 @@ func TestFactors(t *testing.T) {
 		want     memory.Factors
 		score    float64
 	}{
-		{name: "the best there is", semantic: cosine(1), lexical: 1, standing: memory.Standing{Kind: memory.Pitfall, Citations: 20},
+		{name: "the best there is", semantic: new(1.0), lexical: 1, standing: memory.Standing{Kind: memory.Pitfall, Citations: 20},
 			want:  memory.Factors{Semantic: 1, Lexical: 1, Relevance: 1, Kind: 3, Freshness: 1, Citation: 1.8, Ignored: 1, Doubt: 1, Trust: 1},
 			score: 5.4},
-		{name: "blend, age, citations and doubt", semantic: cosine(0.8), lexical: 0.5, age: 45 * day,
+		{name: "blend, age, citations and doubt", semantic: new(0.8), lexical: 0.5, age: 45 * day,
 			standing: memory.Standing{Kind: memory.Pitfall, Citations: 5, Doubted: true},
 			want:     memory.Factors{Semantic: 0.8, Lexical: 0.5, Relevance: 0.665, Kind: 3, Freshness: 0.65, Citation: 1.470815244329, Ignored: 1, Doubt: 0.6, Trust: 1},
 			score:    1.144367800850},
@@ -60,7 +58,7 @@ func TestFactors(t *testing.T) {
 			standing: memory.Standing{Kind: memory.Note, IgnoredBy: 5, Unreviewed: true},
 			want:     memory.Factors{Lexical: 0.4, Relevance: 0.4, Kind: 1.5, Freshness: 0.475, Citation: 1, Ignored: 0.75, Doubt: 1, Trust: 0.5},
 			score:    0.106875},
-		{name: "an opposite meaning counts as none, citations are bounded", semantic: cosine(-0.7), lexical: 0.6, age: 10 * day,
+		{name: "an opposite meaning counts as none, citations are bounded", semantic: new(-0.7), lexical: 0.6, age: 10 * day,
 			standing: memory.Standing{Kind: memory.Convention, Citations: 100},
 			want:     memory.Factors{Lexical: 0.6, Relevance: 0.27, Kind: 2, Freshness: 0.900070787997, Citation: 1.8, Ignored: 1, Doubt: 1, Trust: 1},
 			score:    0.874868805933},
@@ -130,7 +128,7 @@ func TestScoreBounds(t *testing.T) {
 		lexical := rapid.Float64Range(0, 1).Draw(t, "lexical")
 		var semantic *float64
 		if rapid.Bool().Draw(t, "has vector") {
-			semantic = cosine(rapid.Float64Range(-1, 1).Draw(t, "cosine"))
+			semantic = new(rapid.Float64Range(-1, 1).Draw(t, "cosine"))
 		}
 		f := r.FactorsAt(semantic, lexical, s, age)
 		if score := f.Score(); score < 0 || score > 5.4+1e-9 {

@@ -121,8 +121,11 @@ func TestRecallRefusesWithAFix(t *testing.T) {
 		{"ambiguous element", memory.RecallRequest{Element: "Auth"}, problem.Ambiguous, []string{"element", "shop.api.auth", "shop.web.auth"}},
 		{"project", memory.RecallRequest{Projects: []string{"nowhere"}}, problem.NotFound, []string{"projects", "nowhere", "shop"}},
 	} {
-		_, err := w.Recall(context.Background(), w.c, c.r)
-		t.Run(c.name, func(t *testing.T) { wants(t, err, c.code, c.words...) })
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := w.Recall(context.Background(), w.c, c.r)
+			wants(t, err, c.code, c.words...)
+		})
 	}
 }
 

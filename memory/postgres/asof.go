@@ -133,6 +133,7 @@ func (p *past) trail(b *pgx.Batch) {
 			r.Status = memory.Retired
 		case memory.VerbRestore:
 			r.Status = memory.Live
+		default: // the statement asks for no other
 		}
 		return nil
 	})

@@ -99,8 +99,8 @@ func (q *rankQuery) best() string {
 	kind.WriteString(" END")
 	rest := q.arg(r.FreshnessRest)
 	// An age beyond a thousand half-lives would leave the range of power.
-	freshness := fmt.Sprintf("(%[1]s::float8 + (1 - %[1]s::float8) * power(2::float8, -least(1000, greatest(0, date_part('epoch', %[2]s::timestamptz - confirmed_at)) / %[3]s::float8)))",
-		rest, q.arg(q.At), q.arg(r.HalfLife.Seconds()))
+	age := fmt.Sprintf("greatest(0, date_part('epoch', %s::timestamptz - confirmed_at)) / %s::float8", q.arg(q.At), q.arg(r.HalfLife.Seconds()))
+	freshness := fmt.Sprintf("(%[1]s::float8 + (1 - %[1]s::float8) * power(2::float8, -least(1000, %[2]s)))", rest, age)
 	score := strings.Join([]string{
 		"relevance",
 		kind.String(),
