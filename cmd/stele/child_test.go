@@ -18,7 +18,7 @@ import (
 func program(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "stele")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", path, ".").CombinedOutput()
 	if err != nil {
 		t.Fatalf("building: %v\n%s", err, out)
 	}

@@ -59,7 +59,7 @@ func TestOpenEditor(t *testing.T) {
 	t.Parallel()
 	script := filepath.Join(t.TempDir(), "my editor")
 	text := "#!/bin/sh\nsed 's/cold/hot/' \"$2\" > \"$2.new\" && mv \"$2.new\" \"$2\"\n"
-	if err := os.WriteFile(script, []byte(text), 0o700); err != nil { //nolint:gosec // a script must be executable
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	a, _ := offline(map[string]string{"EDITOR": "'" + script + "' --wait", "VISUAL": ""})

@@ -52,7 +52,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 }
 
 // usage recognises cobra's errors about a command line; they are texts without a type.
-var usage = regexp.MustCompile(`^(unknown (command|flag|shorthand)|flag needs an argument|invalid argument|accepts |requires |required flag)`)
+var usage = regexp.MustCompile(`^(unknown (command|flag|shorthand)|flag needs an argument|invalid argument|required flag)`)
 
 // asProblem is the one place where errors become what people see.
 func (a *app) asProblem(ctx context.Context, command *cobra.Command, err error) *problem.Error {
@@ -64,6 +64,9 @@ func (a *app) asProblem(ctx context.Context, command *cobra.Command, err error) 
 	}
 	// What is left either comes from cobra, which names the flag or the argument, or is a fault.
 	text := strings.Join(strings.Fields(err.Error()), " ")
+	if strings.HasPrefix(text, "accepts ") || strings.HasPrefix(text, "requires ") {
+		return problem.Invalidf("", "the number of arguments is wrong").Fix("write: %s", command.UseLine()).Fix("see: %s --help", command.CommandPath())
+	}
 	if usage.MatchString(text) {
 		return problem.Invalidf("", "%s", text).Fix("see: %s --help", command.CommandPath())
 	}
