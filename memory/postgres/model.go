@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -177,9 +176,7 @@ func (t *tx) SaveModel(ctx context.Context, project uuid.UUID, c memory.ModelCha
 	}
 	b.Queue(`INSERT INTO model_imports (org_id, project_id, import_id, imported_at, actor, source, digest, counts) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		t.org, project, uuid.Must(uuid.NewV7()), c.At, c.Actor, c.Source, c.Digest, c.Counts)
-	if err := t.send(ctx, b); err != nil {
-		return fmt.Errorf("save model: %w", err)
-	}
+	t.pipeline.later(b)
 	return nil
 }
 
@@ -210,9 +207,7 @@ func (t *tx) SaveDecisions(ctx context.Context, project uuid.UUID, source string
 				summary = excluded.summary, file = excluded.file, source = excluded.source, element_id = excluded.element_id`,
 			t.org, project, d.ID, d.Title, d.Status, d.Date, d.Summary, d.File, source, c4model.FoldKey(d.Element))
 	}
-	if err := t.send(ctx, b); err != nil {
-		return fmt.Errorf("save decisions: %w", err)
-	}
+	t.pipeline.later(b)
 	return nil
 }
 

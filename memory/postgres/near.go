@@ -111,7 +111,7 @@ func (t *tx) Near(ctx context.Context, q memory.NearQuery) ([]memory.Near, error
 			})
 		})
 	}
-	if err := t.send(ctx, b); err != nil {
+	if err := t.tx.SendBatch(ctx, b).Close(); err != nil {
 		return nil, fmt.Errorf("compare with what is known: %w", err)
 	}
 	out := make([]memory.Near, 0, len(found))

@@ -21,6 +21,7 @@ import (
 type Store struct {
 	db     *postgres.DB
 	master *secret.Master
+	turns  turns
 
 	mu   sync.Mutex
 	keys map[uuid.UUID]*secret.Keys // unwrapped keys of the organizations served so far
@@ -43,7 +44,8 @@ type view struct {
 // tx writes as well; see memory.Tx.
 type tx struct {
 	view
-	spaces map[memory.SpaceKey]*lockedSpace
+	pipeline *pipeline // view.tx, by its own type
+	spaces   map[memory.SpaceKey]*lockedSpace
 }
 
 // lockedSpace is a space this transaction holds, with the numbers it hands out.
@@ -89,18 +91,28 @@ func (s *Store) flush(ctx context.Context) error {
 }
 
 func (s *Store) write(ctx context.Context, org uuid.UUID, spaces []memory.SpaceKey, fn func(memory.Tx) error) error {
+	spaces = lockOrder(spaces)
+	release, err := s.turns.take(ctx, org, spaces)
+	if err != nil {
+		return err
+	}
+	defer release()
 	return s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error {
 		keys, err := s.keysOf(ctx, t, org)
 		if err != nil {
 			return err
 		}
-		w := &tx{view: view{tx: t, org: org, keys: keys}, spaces: map[memory.SpaceKey]*lockedSpace{}}
-		for _, key := range lockOrder(spaces) {
+		p := &pipeline{Tx: t}
+		w := &tx{view: view{tx: p, org: org, keys: keys}, pipeline: p, spaces: map[memory.SpaceKey]*lockedSpace{}}
+		for _, key := range spaces {
 			if w.spaces[key], err = w.lockSpace(ctx, key); err != nil {
 				return fmt.Errorf("take space %s: %w", key.Scope, err)
 			}
 		}
-		return fn(w)
+		if err := fn(w); err != nil {
+			return err
+		}
+		return p.flush(ctx)
 	})
 }
 
@@ -136,7 +148,7 @@ func (t *tx) lockSpace(ctx context.Context, key memory.SpaceKey) (*lockedSpace, 
 		b.Queue(lock, t.org, key.Scope, key.Owner).QueryRow(func(row pgx.Row) error {
 			return row.Scan(&sp.ID, &sp.Live, &sp.nextSeq)
 		})
-		return t.send(ctx, b)
+		return t.tx.SendBatch(ctx, b).Close()
 	}
 	err := scan()
 	if !postgres.IsNoRows(err) {

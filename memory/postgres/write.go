@@ -36,10 +36,7 @@ func (v *view) hashes(domain string, texts []string) []int64 {
 	return slices.Compact(out)
 }
 
-// send runs a batch and gives its first error.
-func (t *tx) send(ctx context.Context, b *pgx.Batch) error { return t.tx.SendBatch(ctx, b).Close() }
-
-// Insert stores a new memory in one round trip. A handle or import key that is taken gives memory.ErrTaken.
+// Insert stores a new memory. A handle or import key that is taken fails the transaction with memory.ErrTaken.
 func (t *tx) Insert(ctx context.Context, r *memory.Record, at []memory.Attachment, ix memory.Index, sourceKey string, batch uuid.UUID) error {
 	// Scope and owner follow from the record; the caller took the space for this transaction.
 	sp, err := t.spaceOf(r)
@@ -77,12 +74,7 @@ func (t *tx) Insert(ctx context.Context, r *memory.Record, at []memory.Attachmen
 	}
 	t.queueIndex(b, r, e)
 	b.Queue(`UPDATE spaces SET next_seq = $3, live = live + 1 WHERE org_id = $1 AND space_id = $2`, t.org, sp.ID, sp.nextSeq+1)
-	if err := t.send(ctx, b); err != nil {
-		if postgres.IsUniqueViolation(err) {
-			return fmt.Errorf("%w: %w", memory.ErrTaken, err)
-		}
-		return fmt.Errorf("insert memory: %w", err)
-	}
+	t.pipeline.later(b)
 	sp.nextSeq++
 	for i, text := range ix.Links {
 		r.Links = append(r.Links, memory.Link{Text: text})
@@ -179,7 +171,8 @@ func (t *tx) unindex(ctx context.Context, r *memory.Record) error {
 	b.Queue(`DELETE FROM postings WHERE org_id = $1 AND space_id = $2 AND term = ANY ($3) AND seq = $4`, t.org, r.Space, append(slices.Clone(terms), tags...), r.Seq)
 	b.Queue(`UPDATE term_frequencies SET df = df - 1 WHERE org_id = $1 AND space_id = $2 AND term = ANY ($3)`, t.org, r.Space, terms)
 	b.Queue(`DELETE FROM term_frequencies WHERE org_id = $1 AND space_id = $2 AND term = ANY ($3) AND df <= 0`, t.org, r.Space, terms)
-	return t.send(ctx, b)
+	t.pipeline.later(b)
+	return nil
 }
 
 // Revise stores a new revision and indexes it anew.
@@ -198,9 +191,7 @@ func (t *tx) Revise(ctx context.Context, r *memory.Record, ix memory.Index, by m
 	if err := t.queueLinks(b, r, ix); err != nil {
 		return err
 	}
-	if err := t.send(ctx, b); err != nil {
-		return fmt.Errorf("revise memory: %w", err)
-	}
+	t.pipeline.later(b)
 	return t.Reindex(ctx, r, ix)
 }
 
@@ -214,9 +205,7 @@ func (t *tx) Reindex(ctx context.Context, r *memory.Record, ix memory.Index) err
 	t.queueIndex(b, r, e)
 	b.Queue(`UPDATE memories SET title_hash = $3, text_hash = $4, term_count = $5 WHERE org_id = $1 AND memory_id = $2`,
 		t.org, r.ID, e.title, e.text, len(e.terms))
-	if err := t.send(ctx, b); err != nil {
-		return fmt.Errorf("enter the index: %w", err)
-	}
+	t.pipeline.later(b)
 	return nil
 }
 
@@ -238,7 +227,8 @@ func (t *tx) Confirm(ctx context.Context, c memory.Confirmation) error {
 	if c.ClearDoubts {
 		b.Queue(`UPDATE doubts SET cleared_at = $3 WHERE org_id = $1 AND memory_id = $2 AND cleared_at IS NULL`, t.org, c.Memory, c.At)
 	}
-	return t.send(ctx, b)
+	t.pipeline.later(b)
+	return nil
 }
 
 // SetStatus moves a memory in or out of recall, and with it its postings, vectors and the count of its space.
@@ -264,9 +254,7 @@ func (t *tx) SetStatus(ctx context.Context, r *memory.Record, status memory.Stat
 		t.queueIndex(b, r, t.entry(*index))
 	}
 	b.Queue(`UPDATE spaces SET live = live + $3 WHERE org_id = $1 AND space_id = $2`, t.org, r.Space, change)
-	if err := t.send(ctx, b); err != nil {
-		return fmt.Errorf("set status %s: %w", status, err)
-	}
+	t.pipeline.later(b)
 	r.Status, sp.Live = status, sp.Live+change
 	return nil
 }
@@ -300,7 +288,8 @@ func (t *tx) Erase(ctx context.Context, r *memory.Record, now time.Time) error {
 		b.Queue(`DELETE FROM `+table+` WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
 	}
 	b.Queue(`UPDATE attachments SET path = '' WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
-	return t.send(ctx, b)
+	t.pipeline.later(b)
+	return nil
 }
 
 // Attach adds elements.
@@ -310,7 +299,8 @@ func (t *tx) Attach(ctx context.Context, id uuid.UUID, at []memory.Attachment, n
 	}
 	b := &pgx.Batch{}
 	t.queueAttach(b, id, at, now)
-	return t.send(ctx, b)
+	t.pipeline.later(b)
+	return nil
 }
 
 // Detach ends attachments; the rows stay as history.
@@ -335,7 +325,8 @@ func (t *tx) OpenDoubt(ctx context.Context, d memory.Doubt) error {
 		t.org, id, d.Memory, d.Cause, nullID(d.Element), d.Since, sealed)
 	b.Queue(`UPDATE memories SET verify = verify OR $3 <> 'disputed', disputed = disputed OR $3 = 'disputed' WHERE org_id = $1 AND memory_id = $2`,
 		t.org, d.Memory, d.Cause)
-	return t.send(ctx, b)
+	t.pipeline.later(b)
+	return nil
 }
 
 // Cite records that a session relied on a memory, once; memories.citations counts the rows. A cited memory is reviewed.
@@ -351,10 +342,12 @@ func (t *tx) Cite(ctx context.Context, id uuid.UUID, session string, observed bo
 
 // SetVector stores a vector of a live memory.
 func (t *tx) SetVector(ctx context.Context, space, seq int32, model string, vector []float32) error {
-	_, err := t.tx.Exec(ctx, `INSERT INTO vectors (org_id, model, space_id, seq, embedding) VALUES ($1, $2, $3, $4, $5)
+	b := &pgx.Batch{}
+	b.Queue(`INSERT INTO vectors (org_id, model, space_id, seq, embedding) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (org_id, model, space_id, seq) DO UPDATE SET embedding = excluded.embedding`,
 		t.org, model, space, seq, pgvector.NewHalfVector(vector))
-	return err
+	t.pipeline.later(b)
+	return nil
 }
 
 // Audit appends to the trail.
@@ -373,5 +366,6 @@ func (t *tx) Audit(ctx context.Context, by memory.Caller, entries ...memory.Audi
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 			t.org, uuid.Must(uuid.NewV7()), e.At, e.Verb, nullID(e.Subject), nullID(by.Project), e.Revision, by.Agent, by.User, by.Door, by.Session, encoded)
 	}
-	return t.send(ctx, b)
+	t.pipeline.later(b)
+	return nil
 }
