@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/term"
@@ -176,7 +177,9 @@ func (b *backend) openDatabase(ctx context.Context, a *app) error {
 			return err
 		}
 		b.cluster = cluster
+		told := a.tellWhenSlow("starting the database")
 		dsns, err := cluster.Start(ctx)
+		told.Stop()
 		if err != nil {
 			return err
 		}
@@ -200,6 +203,18 @@ func (b *backend) openDatabase(ctx context.Context, a *app) error {
 	}
 	b.service = memory.New(store.New(db, master), memory.Options{})
 	return nil
+}
+
+// slow is when a person at a terminal wants to know what is going on.
+const slow = time.Second
+
+// tellWhenSlow says what is being waited for, to a person and once it takes long; stop the timer when it is over.
+func (a *app) tellWhenSlow(what string) *time.Timer {
+	return time.AfterFunc(slow, func() {
+		if a.interactive && !a.json {
+			fmt.Fprintf(a.err, "stele: %s…\n", what)
+		}
+	})
 }
 
 func (b *backend) close() {

@@ -106,7 +106,7 @@ func wrap(text string, limit int) []string {
 	limit = max(limit, minWrap)
 	lead := text[:len(text)-len(strings.TrimLeft(text, " "))]
 	hang := lead
-	if item := listItem.FindString(text); item != "" {
+	if item := listItem.FindString(text); item != "" && len(item) <= limit/2 {
 		hang = strings.Repeat(" ", len(item))
 	}
 	var out []string
