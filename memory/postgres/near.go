@@ -72,7 +72,9 @@ func (t *tx) Near(ctx context.Context, q memory.NearQuery) ([]memory.Near, error
 		return found[id]
 	}
 	b := &pgx.Batch{}
-	b.Queue(`SELECT memory_id FROM memories WHERE org_id = $1 AND space_id = $2 AND text_hash = $3 AND kind = $4 AND status = 'live'
+	// OFFSET 0 keeps the planner from walking the primary key in the order asked for.
+	b.Queue(`SELECT memory_id FROM (
+			SELECT memory_id FROM memories WHERE org_id = $1 AND space_id = $2 AND text_hash = $3 AND kind = $4 AND status = 'live' OFFSET 0) m
 		ORDER BY memory_id LIMIT $5`, t.org, q.Space, t.hash128(textDomain, q.Normal), q.Kind, q.Limit).Query(func(rows pgx.Rows) error {
 		return each(rows, func() error {
 			var id uuid.UUID

@@ -66,6 +66,9 @@ func (s server) settings() string {
 	// Parallel workers share memory in /dev/shm, of which a container has 64 MB; and one query must not take every core.
 	set("max_parallel_workers_per_gather", "0")
 	set("max_parallel_maintenance_workers", "0")
+	// A plan that was made while a table was empty is kept until the table is analysed, and takes any index for as good as
+	// the right one: a young database is analysed soon, not within the default minute.
+	set("autovacuum_naptime", "5s")
 	// Nobody replicates from a private cluster; nightly backups are logical.
 	set("wal_level", "minimal")
 	set("max_wal_senders", "0")
