@@ -23,6 +23,23 @@ func (p *pipeline) later(b *pgx.Batch) {
 	p.pending.QueuedQueries = append(p.pending.QueuedQueries, b.QueuedQueries...)
 }
 
+// queue adds one statement without parameters to what is sent next.
+func (p *pipeline) queue(sql string) { p.pending.Queue(sql) }
+
+// discard forgets what was collected and not sent.
+func (p *pipeline) discard() { p.pending = pgx.Batch{} }
+
+// unsent forgets what was collected from the statement on, and tells whether that was still unsent.
+func (p *pipeline) unsent(sql string) bool {
+	for i, q := range p.pending.QueuedQueries {
+		if q.SQL == sql {
+			p.pending.QueuedQueries = p.pending.QueuedQueries[:i]
+			return true
+		}
+	}
+	return false
+}
+
 // flush sends what was collected. A unique key that is taken is memory.ErrTaken: names and titles are compared before a
 // write, so it is the random part of a new row that met another.
 func (p *pipeline) flush(ctx context.Context) error {

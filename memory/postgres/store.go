@@ -21,7 +21,7 @@ import (
 type Store struct {
 	db     *postgres.DB
 	master *secret.Master
-	turns  turns
+	groups groups
 
 	mu   sync.Mutex
 	keys map[uuid.UUID]*secret.Keys // unwrapped keys of the organizations served so far
@@ -65,55 +65,10 @@ func (s *Store) View(ctx context.Context, org uuid.UUID, fn func(memory.View) er
 	})
 }
 
-// Write runs fn in a transaction that holds the spaces, and returns when what it wrote is on disk.
-//
-// The transaction itself commits without waiting for the disk, so that writers of one space, who follow each other, wait
-// for each other's work and not for each other's disk writes. Then, with the space already free, a second commit waits:
-// the log is written in order, so it covers the first, and one disk write serves all who wait together.
+// Write runs fn in a transaction that holds the spaces, perhaps together with other writes of the same spaces (groups),
+// and returns when what it wrote is on disk.
 func (s *Store) Write(ctx context.Context, org uuid.UUID, spaces []memory.SpaceKey, fn func(memory.Tx) error) error {
-	if err := s.write(ctx, org, spaces, fn); err != nil {
-		return err
-	}
-	return s.flush(ctx)
-}
-
-// flush returns when everything committed so far is on disk: a commit waits for the log up to its own record, and the
-// empty message gives it one.
-func (s *Store) flush(ctx context.Context) error {
-	err := s.db.WithoutOrg(ctx, postgres.TxOptions{}, func(t pgx.Tx) error {
-		_, err := t.Exec(ctx, `SELECT pg_logical_emit_message(true, 'stele', '')`)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("wait for the disk: %w", err)
-	}
-	return nil
-}
-
-func (s *Store) write(ctx context.Context, org uuid.UUID, spaces []memory.SpaceKey, fn func(memory.Tx) error) error {
-	spaces = lockOrder(spaces)
-	release, err := s.turns.take(ctx, org, spaces)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error {
-		keys, err := s.keysOf(ctx, t, org)
-		if err != nil {
-			return err
-		}
-		p := &pipeline{Tx: t}
-		w := &tx{view: view{tx: p, org: org, keys: keys}, pipeline: p, spaces: map[memory.SpaceKey]*lockedSpace{}}
-		for _, key := range spaces {
-			if w.spaces[key], err = w.lockSpace(ctx, key); err != nil {
-				return fmt.Errorf("take space %s: %w", key.Scope, err)
-			}
-		}
-		if err := fn(w); err != nil {
-			return err
-		}
-		return p.flush(ctx)
-	})
+	return s.write(ctx, org, lockOrder(spaces), fn)
 }
 
 // lockOrder puts the organization first and the rest in one order for everybody, so that writers never wait in a circle.
@@ -137,8 +92,8 @@ func lockOrder(keys []memory.SpaceKey) []memory.SpaceKey {
 
 func (t *tx) lockSpace(ctx context.Context, key memory.SpaceKey) (*lockedSpace, error) {
 	// A write reads a few rows by key, whatever the statistics say: tables that were just filled have none yet, and a plan
-	// made without them scans. The commit does not wait for the disk; see Write.
-	const settings = `SELECT set_config('synchronous_commit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true),
+	// made without them scans.
+	const settings = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true),
 		set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
 	const lock = `SELECT space_id, live, next_seq FROM spaces WHERE org_id = $1 AND scope = $2 AND owner = $3 FOR UPDATE`
 	sp := &lockedSpace{Space: memory.Space{SpaceKey: key}}

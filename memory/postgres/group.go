@@ -1,0 +1,218 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/memory"
+)
+
+// maxGroup bounds the writes that share a transaction: the first of them waits for all.
+const maxGroup = 16
+
+// groups lets writers of one process that want the same spaces share a transaction. Writers of a space follow each other
+// anyway, since each must see what the one before stored. While one writes, the others wait here, without a connection;
+// the next then runs the work of all of them, each behind a savepoint of its own, and commits once: one lock, one wait for
+// the disk. With eight writers of one project this stores twice as much as one transaction for each. The zero value is
+// ready.
+type groups struct {
+	mu     sync.Mutex
+	queues map[groupKey]*queue
+}
+
+// groupKey is an organization and the spaces, in lock order, as one text.
+type groupKey struct {
+	org    uuid.UUID
+	spaces string
+}
+
+// queue is where writers of the same spaces meet.
+type queue struct {
+	lead  chan struct{} // holds one token while nobody writes
+	jobs  []*job        // nobody has begun
+	users int           // writers in it; the last one removes the queue
+}
+
+// job is one write. err is valid once done is closed.
+type job struct {
+	ctx  context.Context //nolint:containedctx // the work belongs to its caller, whoever runs it
+	fn   func(memory.Tx) error
+	err  error
+	done chan struct{}
+}
+
+// write runs fn, alone or together with others, and returns when what it wrote is committed.
+func (s *Store) write(ctx context.Context, org uuid.UUID, spaces []memory.SpaceKey, fn func(memory.Tx) error) error {
+	key := groupKey{org: org, spaces: fmt.Sprintf("%q", spaces)}
+	j := &job{ctx: ctx, fn: fn, done: make(chan struct{})}
+	q := s.groups.join(key, j)
+	defer s.groups.leave(key, q)
+	select {
+	case <-j.done: // another writer ran it
+		return j.err
+	case <-ctx.Done():
+		if s.groups.withdraw(q, j) {
+			return ctx.Err()
+		}
+		<-j.done // it is being run, with this very context, and ends soon
+		return j.err
+	case <-q.lead:
+		defer func() { q.lead <- struct{}{} }()
+		if group := s.groups.begin(q, j); group != nil {
+			s.run(org, spaces, group)
+		}
+		return j.err
+	}
+}
+
+func (g *groups) join(key groupKey, j *job) *queue {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	q := g.queues[key]
+	if q == nil {
+		if g.queues == nil {
+			g.queues = map[groupKey]*queue{}
+		}
+		q = &queue{lead: make(chan struct{}, 1)}
+		q.lead <- struct{}{}
+		g.queues[key] = q
+	}
+	q.users++
+	q.jobs = append(q.jobs, j)
+	return q
+}
+
+func (g *groups) leave(key groupKey, q *queue) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if q.users--; q.users == 0 {
+		delete(g.queues, key)
+	}
+}
+
+// withdraw takes back a job nobody has begun.
+func (g *groups) withdraw(q *queue, j *job) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, other := range q.jobs {
+		if other == j {
+			q.jobs = append(q.jobs[:i], q.jobs[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// begin takes the jobs to run together, the leader's own among them; nil when another leader has run it meanwhile.
+func (g *groups) begin(q *queue, own *job) []*job {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	group := []*job{own}
+	var rest []*job
+	found := false
+	for _, j := range q.jobs {
+		switch {
+		case j == own:
+			found = true
+		case len(group) < maxGroup:
+			group = append(group, j)
+		default:
+			rest = append(rest, j)
+		}
+	}
+	if !found {
+		return nil
+	}
+	q.jobs = rest
+	return group
+}
+
+// run executes a group in one transaction and tells every job how it went. A job that fails takes back what it wrote and
+// leaves the others alone; when the transaction as a whole fails, all fail.
+func (s *Store) run(org uuid.UUID, spaces []memory.SpaceKey, group []*job) {
+	// The transaction belongs to no single caller: it goes on when one of them gives up. Each job's own statements run
+	// under the context of its caller.
+	ctx := context.WithoutCancel(group[0].ctx)
+	if len(group) == 1 {
+		ctx = group[0].ctx
+	}
+	err := errPanicked // unless the transaction returns
+	defer func() {
+		for _, j := range group {
+			if err != nil {
+				j.err = err
+			}
+			close(j.done)
+		}
+	}()
+	err = s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error {
+		keys, err := s.keysOf(ctx, t, org)
+		if err != nil {
+			return err
+		}
+		p := &pipeline{Tx: t}
+		w := &tx{view: view{tx: p, org: org, keys: keys}, pipeline: p, spaces: map[memory.SpaceKey]*lockedSpace{}}
+		for _, key := range spaces {
+			if w.spaces[key], err = w.lockSpace(ctx, key); err != nil {
+				return fmt.Errorf("take space %s: %w", key.Scope, err)
+			}
+		}
+		if len(group) == 1 {
+			if err := group[0].fn(w); err != nil {
+				return err
+			}
+			return p.flush(ctx)
+		}
+		for _, j := range group {
+			if j.err = w.attempt(ctx, j); postgres.Retryable(j.err) || errors.Is(j.err, errRollback) {
+				return j.err
+			}
+		}
+		return p.flush(ctx)
+	})
+}
+
+var (
+	// errRollback says that the transaction cannot go on after a job.
+	errRollback = errors.New("a write could not be taken back")
+	// errPanicked is what the others of a group get when one of them panics; the panic goes on in the leader.
+	errPanicked = errors.New("another write of the same transaction panicked")
+)
+
+// attempt runs one job behind a savepoint.
+func (t *tx) attempt(ctx context.Context, j *job) error {
+	if err := j.ctx.Err(); err != nil {
+		return err
+	}
+	before := map[memory.SpaceKey]lockedSpace{}
+	for key, sp := range t.spaces {
+		before[key] = *sp
+	}
+	t.pipeline.queue(`SAVEPOINT job`)
+	err := j.fn(t)
+	if err == nil {
+		err = t.pipeline.flush(ctx)
+	}
+	if err == nil {
+		t.pipeline.queue(`RELEASE SAVEPOINT job`)
+		return nil
+	}
+	for key := range maps.Keys(before) {
+		*t.spaces[key] = before[key]
+	}
+	if t.pipeline.unsent(`SAVEPOINT job`) {
+		return err // nothing of the job reached the database
+	}
+	t.pipeline.discard()
+	if _, rerr := t.tx.Exec(ctx, `ROLLBACK TO SAVEPOINT job`); rerr != nil {
+		return fmt.Errorf("%w: %w (after %w)", errRollback, rerr, err)
+	}
+	return err
+}

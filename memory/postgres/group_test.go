@@ -1,0 +1,127 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/internal/postgres/pgtest"
+	"github.com/stele-dev/stele/internal/secret"
+	"github.com/stele-dev/stele/memory"
+)
+
+// Writers that wait for one another share a transaction, and none suffers from what becomes of another: one refuses after
+// it wrote, one before, one gave up, one takes a key that is taken.
+func TestGroupKeepsJobsApart(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	master, err := secret.GenerateMaster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(pgtest.New(t), master)
+	org, err := s.CreateOrganization(ctx, "o", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	spaces := []memory.SpaceKey{{Scope: memory.Personal, Owner: "u"}}
+	c := memory.Caller{Org: org, User: "u"}
+	audit := func(ctx context.Context, w memory.Tx, verb string) error {
+		return w.Audit(ctx, c, memory.AuditEntry{At: time.Now(), Verb: memory.Verb(verb)})
+	}
+	refused := errors.New("refused")
+	gone, giveUp := context.WithCancel(ctx)
+	jobs := map[string]struct {
+		ctx  context.Context
+		fn   func(memory.Tx) error
+		want error
+	}{
+		"one": {ctx, func(w memory.Tx) error { return audit(ctx, w, "one") }, nil},
+		"two": {ctx, func(w memory.Tx) error {
+			// Something is read in between, so what was written before is on the server when it refuses.
+			if err := audit(ctx, w, "two"); err != nil {
+				return err
+			}
+			if _, err := w.ByHandle(ctx, "m-aaaaaaa"); err != nil {
+				return err
+			}
+			return refused
+		}, refused},
+		"three": {ctx, func(memory.Tx) error { return refused }, refused},
+		"four": {ctx, func(w memory.Tx) error {
+			for range 2 { // the same id twice
+				w.(*tx).pipeline.queue(fmt.Sprintf(`INSERT INTO audit (org_id, audit_id, at, verb) VALUES ('%s', '%s', '2030-01-01', 'four')`, org, uuid.NameSpaceURL))
+			}
+			return nil
+		}, memory.ErrTaken},
+		"five": {gone, func(w memory.Tx) error { return audit(ctx, w, "five") }, context.Canceled},
+		"six":  {ctx, func(w memory.Tx) error { return audit(ctx, w, "six") }, nil},
+	}
+
+	started, proceed := make(chan struct{}), make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		if err := s.Write(ctx, org, spaces, func(w memory.Tx) error {
+			close(started)
+			<-proceed
+			return audit(ctx, w, "zero")
+		}); err != nil {
+			t.Error(err)
+		}
+	})
+	<-started
+	for name, j := range jobs {
+		group.Go(func() {
+			if err := s.Write(j.ctx, org, spaces, j.fn); !errors.Is(err, j.want) {
+				t.Errorf("%s: %v, want %v", name, err, j.want)
+			}
+		})
+	}
+	key := groupKey{org: org, spaces: fmt.Sprintf("%q", spaces)}
+	for waiting := 0; waiting < len(jobs); {
+		s.groups.mu.Lock()
+		waiting = len(s.groups.queues[key].jobs)
+		s.groups.mu.Unlock()
+		runtime.Gosched()
+	}
+	giveUp()
+	for waiting := len(jobs); waiting == len(jobs); { // the one that gave up leaves the queue
+		s.groups.mu.Lock()
+		waiting = len(s.groups.queues[key].jobs)
+		s.groups.mu.Unlock()
+		runtime.Gosched()
+	}
+	close(proceed)
+	group.Wait()
+
+	transactions := map[string]string{} // verb → transaction that wrote it
+	err = s.db.InOrg(ctx, org, postgres.TxOptions{ReadOnly: true}, func(t pgx.Tx) error {
+		rows, err := t.Query(ctx, `SELECT verb, xmin::text FROM audit WHERE org_id = $1`, org)
+		if err != nil {
+			return err
+		}
+		var verb, xmin string
+		_, err = pgx.ForEachRow(rows, []any{&verb, &xmin}, func() error {
+			transactions[verb] = xmin
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(transactions) != 3 || transactions["zero"] == "" || transactions["one"] == "" || transactions["six"] == "" {
+		t.Errorf("committed %v, want zero, one and six", transactions)
+	}
+	if len(s.groups.queues) != 0 {
+		t.Errorf("%d queues are kept though nobody writes", len(s.groups.queues))
+	}
+}
