@@ -121,7 +121,7 @@ func truncate(r Result, tokens int) Result {
 	room := tokens*bytesPerToken - len(renderResult(r)) - len("\n"+indent)
 	kept := 0
 	for at, line := range lineEnds(content) {
-		if len(indentLines(plain(content[:at]))) > room {
+		if len(indentLines(Plain(content[:at]))) > room {
 			if kept == 0 {
 				content = cutBytes(line, max(room, leastExcerpt)) + "…"
 				kept = len(content)

@@ -34,7 +34,6 @@ func (c Corpus) Scan(s Search, terms []string) []Scanned {
 
 var (
 	Family     = family
-	Plain      = plain
 	IndexTerms = func(m Memory) Index { return indexOf(&m) }
 )
 

@@ -395,8 +395,7 @@ func compatible(a, b []ElementRef) bool {
 // that was served the memory only echoes it, and a restatement never clears a doubt.
 func (s *Service) restate(ctx context.Context, tx Tx, c Caller, e, r *Record, at []Attachment, d *draft, out *RememberResponse) error {
 	out.Deduplicated = true
-	out.Restated = &Restated{Yours: firstLine(r.Content), Existing: firstLine(e.Content),
-		Separate: "to keep both, remember it again with separate: true (command line: --separate)"}
+	out.Restated = &Restated{Yours: firstLine(r.Content), Existing: firstLine(e.Content)}
 	if c.Session != "" {
 		shown, err := tx.Shown(ctx, c.Session, e.ID)
 		if err != nil {

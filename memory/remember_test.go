@@ -115,7 +115,7 @@ func TestRememberByVector(t *testing.T) {
 	if !again.Deduplicated || again.Memory.Handle != first.Handle {
 		t.Fatalf("a restatement became %+v", again)
 	}
-	if again.Restated == nil || !strings.Contains(again.Restated.Separate, "separate") {
+	if again.Restated == nil || again.Restated.Yours == again.Restated.Existing {
 		t.Errorf("the merge is not explained: %+v", again.Restated)
 	}
 	m := w.get(first.Handle)

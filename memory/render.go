@@ -30,9 +30,9 @@ func RenderRecall(r RecallResponse) string {
 		}
 	}
 	if r.Empty != "" {
-		b.WriteString(line(r.Empty) + "\n")
+		b.WriteString(Line(r.Empty) + "\n")
 	} else if r.Degraded != nil {
-		b.WriteString("Incomplete: " + line(r.Degraded.Reason))
+		b.WriteString("Incomplete: " + Line(r.Degraded.Reason))
 		if r.Degraded.Unindexed > 0 {
 			fmt.Fprintf(&b, " (%d)", r.Degraded.Unindexed)
 		}
@@ -57,9 +57,9 @@ func RenderMemories(ms []Memory) string {
 func RenderContext(r ContextResponse) string {
 	var b strings.Builder
 	for _, e := range r.Elements {
-		fmt.Fprintf(&b, "- %s (%s, %s): %s\n", line(e.Key), line(e.Name), line(e.Level), line(strings.Join(e.Reasons, "; ")))
+		fmt.Fprintf(&b, "- %s (%s, %s): %s\n", Line(e.Key), Line(e.Name), Line(e.Level), Line(strings.Join(e.Reasons, "; ")))
 		if len(e.Paths) > 0 {
-			b.WriteString(indent + "paths: " + line(strings.Join(e.Paths, ", ")) + "\n")
+			b.WriteString(indent + "paths: " + Line(strings.Join(e.Paths, ", ")) + "\n")
 		}
 		for _, m := range e.Memories {
 			b.WriteString(indent + renderIndexEntry(m))
@@ -83,7 +83,7 @@ func RenderTimeline(r TimelineResponse) string {
 		if e.Status != Live {
 			status = " [" + strings.ToUpper(string(e.Status)) + "]"
 		}
-		fmt.Fprintf(&b, "%s %s %s %s%s %s (%s)\n", mark, e.At.UTC().Format("2006-01-02 15:04"), line(e.Handle), kindMark(e.Kind), status, line(e.Title), line(e.Author))
+		fmt.Fprintf(&b, "%s %s %s %s%s %s (%s)\n", mark, e.At.UTC().Format("2006-01-02 15:04"), Line(e.Handle), kindMark(e.Kind), status, Line(e.Title), Line(e.Author))
 	}
 	return fence(b.String())
 }
@@ -104,7 +104,7 @@ func RenderMap(m Map) string {
 		if len(counts) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "- %s: %s, fresh %.2f", line(e.Key), strings.Join(counts, ", "), e.Freshness)
+		fmt.Fprintf(&b, "- %s: %s, fresh %.2f", Line(e.Key), strings.Join(counts, ", "), e.Freshness)
 		if e.Verify > 0 {
 			fmt.Fprintf(&b, ", %d in doubt", e.Verify)
 		}
@@ -113,13 +113,22 @@ func RenderMap(m Map) string {
 	if len(m.Holes) > 0 {
 		b.WriteString("Nothing known about:\n")
 		for _, h := range m.Holes[:min(len(m.Holes), renderedHoles)] {
-			fmt.Fprintf(&b, "- %s\n%s%s\n", line(h.Key), indent, line(h.Command))
+			fmt.Fprintf(&b, "- %s\n%s%s\n", Line(h.Key), indent, Line(h.Command))
 		}
 		if more := len(m.Holes) - renderedHoles; more > 0 {
 			fmt.Fprintf(&b, "and %d more\n", more)
 		}
 	}
-	b.WriteString(line(m.Headline) + "\n")
+	b.WriteString(Line(m.Headline) + "\n")
+	return fence(b.String())
+}
+
+// RenderReference fences short quotations from memory, a list item of one line each.
+func RenderReference(quotations []string) string {
+	var b strings.Builder
+	for _, q := range quotations {
+		b.WriteString("- " + Line(q) + "\n")
+	}
 	return fence(b.String())
 }
 
@@ -142,42 +151,42 @@ func renderResult(r Result) string {
 // also what it names and links to.
 func renderMemory(m Memory, when, via string, full bool) string {
 	var b strings.Builder
-	b.WriteString("- " + line(m.Handle) + " " + kindMark(m.Kind))
+	b.WriteString("- " + Line(m.Handle) + " " + kindMark(m.Kind))
 	for _, f := range m.Flags {
 		if f.Flag == "personal" || f.Flag == "organization" {
 			b.WriteString(" [" + strings.ToUpper(f.Flag) + "]")
 		} else {
-			b.WriteString(" [" + strings.ToUpper(line(f.Flag)) + " — " + line(f.Reason) + "]")
+			b.WriteString(" [" + strings.ToUpper(Line(f.Flag)) + " — " + Line(f.Reason) + "]")
 		}
 	}
 	if m.Kind == DecisionKind && m.Status != "" {
-		b.WriteString(" [" + strings.ToUpper(line(string(m.Status))) + "]")
+		b.WriteString(" [" + strings.ToUpper(Line(string(m.Status))) + "]")
 	}
 	if m.Title != "" {
-		b.WriteString(" **" + line(m.Title) + "**")
+		b.WriteString(" **" + Line(m.Title) + "**")
 	}
 	var from []string
 	for _, e := range m.Elements {
-		from = append(from, line(e.Key))
+		from = append(from, Line(e.Key))
 	}
 	if len(m.Elements) == 0 {
 		for _, p := range m.Paths {
-			from = append(from, line(p))
+			from = append(from, Line(p))
 		}
 	}
 	where := strings.Join(from, ", ")
 	var about []string
-	for _, s := range []string{where, when, line(m.Author), via} {
+	for _, s := range []string{where, when, Line(m.Author), via} {
 		if s != "" {
 			about = append(about, s)
 		}
 	}
 	b.WriteString(" (" + strings.Join(about, "; ") + ")\n")
 	if m.Content != "" {
-		b.WriteString(indentLines(plain(m.Content)))
+		b.WriteString(indentLines(Plain(m.Content)))
 	}
 	if m.Why != "" {
-		b.WriteString(indentLines("why: " + plain(m.Why)))
+		b.WriteString(indentLines("why: " + Plain(m.Why)))
 	}
 	if !full {
 		return b.String()
@@ -187,7 +196,7 @@ func renderMemory(m Memory, when, via string, full bool) string {
 		items []string
 	}{{"paths", m.Paths}, {"tags", m.Tags}, {"links", linkLines(m.Links)}} {
 		if len(l.items) > 0 {
-			b.WriteString(indent + l.name + ": " + line(strings.Join(l.items, ", ")) + "\n")
+			b.WriteString(indent + l.name + ": " + Line(strings.Join(l.items, ", ")) + "\n")
 		}
 	}
 	if m.ExpiresAt != nil {
@@ -212,11 +221,11 @@ func linkLines(links []Link) []string {
 }
 
 func renderIndexEntry(e IndexEntry) string {
-	return fmt.Sprintf("- %s %s %s (%d tokens)\n", line(e.Handle), kindMark(e.Kind), line(e.Title), e.Tokens)
+	return fmt.Sprintf("- %s %s %s (%d tokens)\n", Line(e.Handle), kindMark(e.Kind), Line(e.Title), e.Tokens)
 }
 
 func kindMark(k Kind) string {
-	return "[" + strings.ToUpper(strings.ReplaceAll(line(string(k)), "_", " ")) + "]"
+	return "[" + strings.ToUpper(strings.ReplaceAll(Line(string(k)), "_", " ")) + "]"
 }
 
 func age(days int) string {
@@ -249,9 +258,9 @@ var (
 	fenceLike = regexp.MustCompile(`(?i)<([\s/\x{200c}\x{200d}]*stele)`)
 )
 
-// plain is a text without anything but text: control characters, escape sequences, direction overrides and invisible
+// Plain is a text without anything but text: control characters, escape sequences, direction overrides and invisible
 // characters go, line ends become \n, and what looks like the fence is defused.
-func plain(text string) string {
+func Plain(text string) string {
 	if isPlainText(text) {
 		return text
 	}
@@ -283,7 +292,7 @@ func isPlainText(text string) bool {
 	return true
 }
 
-// line is a text on one line.
-func line(text string) string {
-	return strings.Join(slices.Collect(strings.FieldsSeq(plain(text))), " ")
+// Line is what Plain leaves of a text, on one line with single blanks.
+func Line(text string) string {
+	return strings.Join(slices.Collect(strings.FieldsSeq(Plain(text))), " ")
 }

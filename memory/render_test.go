@@ -56,7 +56,8 @@ func TestNothingClosesTheFence(t *testing.T) {
 		"memories": memory.RenderMemories([]memory.Memory{m}),
 		"context": memory.RenderContext(memory.ContextResponse{Elements: []memory.ContextElement{{ElementRef: m.Elements[0], Reasons: []string{m.Title},
 			Paths: m.Paths, Memories: []memory.IndexEntry{entry}}}}),
-		"timeline": memory.RenderTimeline(memory.TimelineResponse{Entries: []memory.TimelineEntry{{Handle: m.Handle, Title: m.Title, Author: m.Author}}}),
+		"timeline":  memory.RenderTimeline(memory.TimelineResponse{Entries: []memory.TimelineEntry{{Handle: m.Handle, Title: m.Title, Author: m.Author}}}),
+		"reference": memory.RenderReference([]string{m.Content, m.Title}),
 		"map": memory.RenderMap(memory.Map{Headline: m.Title, Elements: []memory.MapElement{{Key: m.Title, Memories: map[memory.Kind]int{memory.Note: 1}}},
 			Holes: []memory.Hole{{Key: m.Title, Command: m.Title}}}),
 	} {
@@ -81,6 +82,17 @@ func TestPlainIsStableForAnyText(t *testing.T) {
 		got := memory.Plain(s)
 		if again := memory.Plain(got); again != got {
 			t.Fatalf("%q became %q, then %q", s, got, again)
+		}
+	})
+}
+
+func FuzzPlain(f *testing.F) {
+	f.Add("\x1b[2J\x1b]0;x\x07 \u202e text")
+	f.Add("\x9b31m\x1b\x1b[[m")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := memory.Plain(s)
+		if strings.ContainsFunc(got, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }) {
+			t.Errorf("%q became %q", s, got)
 		}
 	})
 }

@@ -43,11 +43,10 @@ type RememberResponse struct {
 	Warnings     []string    `json:"warnings"`
 }
 
-// Restated shows both first lines of a merge and how to force a separate memory.
+// Restated shows both first lines of a merge; RememberRequest.Separate keeps them apart.
 type Restated struct {
 	Yours    string `json:"yours"`
 	Existing string `json:"existing"`
-	Separate string `json:"separate"` // how to store it on its own
 }
 
 // Similar is a near memory the writer may want to supersede.

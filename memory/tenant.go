@@ -102,6 +102,18 @@ func (s *Service) CreateProject(ctx context.Context, org uuid.UUID, name string,
 	return p, nil
 }
 
+// AddIdentities makes a project known by further identities, such as a remote that its repository got later. Identities
+// that another project has stay there: two repositories do not become one because an address moved.
+func (s *Service) AddIdentities(ctx context.Context, org, project uuid.UUID, identities []string) error {
+	if len(identities) == 0 {
+		return nil
+	}
+	if err := s.store.AddIdentities(ctx, org, project, identities); err != nil {
+		return fmt.Errorf("identities of project %s: %w", project, err)
+	}
+	return nil
+}
+
 func checkName(field, name string) error {
 	switch {
 	case name == "":

@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/postgres/embedded"
+	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/internal/secret"
 	"github.com/stele-dev/stele/memory"
 	store "github.com/stele-dev/stele/memory/postgres"
@@ -46,6 +49,7 @@ type service interface {
 	Projects(ctx context.Context, org uuid.UUID) ([]memory.ProjectInfo, error)
 	FindProject(ctx context.Context, org uuid.UUID, ref string) (memory.ProjectInfo, error)
 	CreateProject(ctx context.Context, org uuid.UUID, name string, identities []string) (memory.ProjectInfo, error)
+	AddIdentities(ctx context.Context, org, project uuid.UUID, identities []string) error
 }
 
 // app is one run of the program: its streams, its flags, and what it opened.
@@ -194,15 +198,38 @@ func (b *backend) openDatabase(ctx context.Context, a *app) error {
 		return err
 	}
 	b.db = db
-	master, created, err := secret.LoadMaster(b.config.MasterKey, b.config.MasterKeyFile)
+	master, err := b.master(ctx, a)
 	if err != nil {
 		return err
 	}
-	if created {
-		fmt.Fprintf(a.err, "stele: made a master key in %s; keep a copy apart from the data: without it nobody can read the memories\n", b.config.MasterKeyFile)
-	}
 	b.service = memory.New(store.New(db, master), memory.Options{})
 	return nil
+}
+
+// master gives the master key. The first run makes one; where the organization exists already, a missing file is a lost or
+// misplaced key, and a new one would only hide that until something is to be read.
+func (b *backend) master(ctx context.Context, a *app) (*secret.Master, error) {
+	c := b.config
+	if c.MasterKey == "" {
+		master, err := secret.LoadMasterFile(c.MasterKeyFile)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return master, err
+		}
+		org, err := store.New(b.db, nil).Organization(ctx, c.Organization)
+		if err != nil {
+			return nil, err
+		}
+		// A process that made the organization meanwhile has made the file before.
+		if _, err := os.Stat(c.MasterKeyFile); org != uuid.Nil && errors.Is(err, fs.ErrNotExist) {
+			return nil, problem.New(problem.Unavailable, c.MasterKeyFile, "the master key is missing, and the database holds memories that only it opens",
+				"put the key back from your copy of it", "set "+secret.EnvFile+" to the file that holds it, or "+secret.EnvKey+" to the key itself")
+		}
+	}
+	master, created, err := secret.LoadMaster(c.MasterKey, c.MasterKeyFile)
+	if created {
+		fmt.Fprintf(a.err, "stele: made a master key in %s; keep a copy apart from the data: without it nobody can read the memories\n", c.MasterKeyFile)
+	}
+	return master, err
 }
 
 // slow is when a person at a terminal wants to know what is going on.

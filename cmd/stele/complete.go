@@ -37,7 +37,7 @@ func (a *app) completeHandles(c *cobra.Command, _ []string, _ string) ([]cobra.C
 			if title == "" {
 				title = firstLine(m.Content)
 			}
-			out = append(out, cobra.CompletionWithDesc(m.Handle, short(oneLine(title), 50)))
+			out = append(out, cobra.CompletionWithDesc(m.Handle, short(memory.Line(title), 50)))
 		}
 		return out
 	})
@@ -50,7 +50,7 @@ func (a *app) completeElements(c *cobra.Command, _ []string, _ string) ([]cobra.
 			return nil
 		}
 		for _, e := range m.Elements {
-			out = append(out, cobra.CompletionWithDesc(e.Key, oneLine(e.Name)))
+			out = append(out, cobra.CompletionWithDesc(e.Key, memory.Line(e.Name)))
 		}
 		return out
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/postgres/embedded"
 	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory"
 )
 
 func (a *app) dbCommand() *cobra.Command {
@@ -134,7 +135,7 @@ func (p *printer) databaseStatus(s embedded.Status) {
 	case s.Major == 0:
 		state = "not made yet; the first command that needs it makes it"
 	}
-	row := func(name, value string) { p.hanging(pad(name, 13), strings.Repeat(" ", 13), oneLine(value)) }
+	row := func(name, value string) { p.hanging(pad(name, 13), strings.Repeat(" ", 13), memory.Line(value)) }
 	row("database", "embedded, "+state)
 	row("data", s.DataDir+" ("+humanBytes(s.SizeBytes)+")")
 	row("log", s.Log)
@@ -178,7 +179,7 @@ func (a *app) serverStatus(ctx context.Context, c config.Config) error {
 		return err
 	}
 	return a.answer(s, func(p *printer) {
-		p.line("%s%s", pad("database", 13), oneLine("PostgreSQL "+s.Version+", pgvector "+s.Vector+", as "+s.Role))
+		p.line("%s%s", pad("database", 13), memory.Line("PostgreSQL "+s.Version+", pgvector "+s.Vector+", as "+s.Role))
 		p.line("%s%s", pad("schema", 13), migrated(s.Migration))
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/internal/secret"
 	"github.com/stele-dev/stele/memory"
 )
 
@@ -53,9 +54,9 @@ func (p *printer) findings(findings []finding) {
 		if !f.OK {
 			mark = p.paint(alarm, "BAD ")
 		}
-		p.hanging(mark+pad(f.Name, 11), strings.Repeat(" ", 15), oneLine(f.Detail))
+		p.hanging(mark+pad(f.Name, 11), strings.Repeat(" ", 15), memory.Line(f.Detail))
 		for _, fix := range f.Fixes {
-			p.hanging(strings.Repeat(" ", 15)+"→ ", strings.Repeat(" ", 17), oneLine(fix))
+			p.hanging(strings.Repeat(" ", 15)+"→ ", strings.Repeat(" ", 17), memory.Line(fix))
 		}
 	}
 }
@@ -91,7 +92,11 @@ func (a *app) examine(ctx context.Context) []finding {
 	}
 	opened, err := a.open(ctx)
 	if err != nil {
-		bad("database", err)
+		name := "database"
+		if p, ok := problem.As(err); ok && (p.Field == c.MasterKeyFile || p.Field == secret.EnvKey) {
+			name = "keys"
+		}
+		bad(name, err)
 		return out
 	}
 	version, err := opened.db.Version(ctx)
@@ -108,7 +113,12 @@ func (a *app) examine(ctx context.Context) []finding {
 	}
 	good("database", "%s, %s", where, migrated(version))
 	good("roles", "connected as %s, which owns nothing and which row-level security binds", postgres.AppRole)
-	// The organization was found or made with it, so the key fits the data.
+	// Whatever is read of an organization opens its keys first.
+	anyone := memory.Caller{Org: opened.org, User: opened.user, Role: opened.role, Door: memory.FromCLI}
+	if _, err := opened.List(ctx, anyone, memory.ListRequest{Limit: 1}); err != nil {
+		bad("keys", err)
+		return out
+	}
 	key := "from " + config.Prefix + "MASTER_KEY"
 	if c.MasterKey == "" {
 		key = c.MasterKeyFile

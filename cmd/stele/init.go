@@ -129,7 +129,7 @@ func writeRepositoryFile(p *place, project uuid.UUID, model string) (string, err
 }
 
 func (p *printer) initiated(done initiated) {
-	p.line("Project %s  %s", p.paint(strong, oneLine(done.Project.Name)), done.Project.ID)
+	p.line("Project %s  %s", p.paint(strong, memory.Line(done.Project.Name)), done.Project.ID)
 	if done.Model != nil {
 		p.modelReport(*done.Model, false)
 	}
@@ -183,9 +183,9 @@ func (a *app) projectCommand() *cobra.Command {
 				}
 				return a.answer(map[string]any{"projects": projects}, func(p *printer) {
 					for _, project := range projects {
-						p.line("%s  %s", project.ID, p.paint(strong, oneLine(project.Name)))
+						p.line("%s  %s", project.ID, p.paint(strong, memory.Line(project.Name)))
 						for _, identity := range project.Identities {
-							p.line("%s%s", indent, oneLine(identity))
+							p.line("%s%s", indent, memory.Line(identity))
 						}
 					}
 					if len(projects) == 0 {
@@ -206,7 +206,7 @@ func (a *app) projectCommand() *cobra.Command {
 					return err
 				}
 				return a.answer(map[string]any{"project": project}, func(p *printer) {
-					p.line("Made project %s  %s", p.paint(strong, oneLine(project.Name)), project.ID)
+					p.line("Made project %s  %s", p.paint(strong, memory.Line(project.Name)), project.ID)
 				})
 			},
 		},

@@ -227,22 +227,22 @@ func (p *printer) modelReport(r memory.ModelReport, dry bool) {
 	p.changes("added", r.Added)
 	changed := make([]string, len(r.Changed))
 	for n, c := range r.Changed {
-		changed[n] = oneLine(c.Key)
+		changed[n] = memory.Line(c.Key)
 		if c.From != "" {
-			changed[n] += " (was " + oneLine(c.From) + ")"
+			changed[n] += " (was " + memory.Line(c.From) + ")"
 		}
 		if len(c.What) > 0 {
-			changed[n] += ": " + oneLine(strings.Join(c.What, ", "))
+			changed[n] += ": " + memory.Line(strings.Join(c.What, ", "))
 		}
 	}
 	p.changes("changed", changed)
 	removed := make([]string, len(r.Removed))
 	for n, gone := range r.Removed {
-		removed[n] = oneLine(gone.Key)
+		removed[n] = memory.Line(gone.Key)
 		if gone.Memories > 0 {
 			removed[n] += " (" + count(gone.Memories, "memory") + " kept"
 			if len(gone.Reattach) > 0 {
-				removed[n] += "; perhaps now " + oneLine(strings.Join(gone.Reattach, ", "))
+				removed[n] += "; perhaps now " + memory.Line(strings.Join(gone.Reattach, ", "))
 			}
 			removed[n] += ")"
 		}
@@ -265,7 +265,7 @@ func (p *printer) changes(what string, items []string) {
 		return
 	}
 	shown := items[:min(len(items), maxShownChanges)]
-	text := clean(strings.Join(shown, ", "))
+	text := memory.Plain(strings.Join(shown, ", "))
 	if more := len(items) - len(shown); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
@@ -285,17 +285,17 @@ func (p *printer) model(m memory.ModelView) {
 		} else {
 			depth[e.Key] = 0
 		}
-		left := strings.Repeat(indent, depth[e.Key]) + oneLine(e.Name) + "  " + string(e.Level)
+		left := strings.Repeat(indent, depth[e.Key]) + memory.Line(e.Name) + "  " + string(e.Level)
 		if e.Technology != "" {
-			left += ", " + oneLine(e.Technology)
+			left += ", " + memory.Line(e.Technology)
 		}
-		p.line("%s", short(left+"  "+oneLine(e.Key), p.width))
+		p.line("%s", short(left+"  "+memory.Line(e.Key), p.width))
 	}
 	p.line("")
 	text := fmt.Sprintf("%s, %s, %s, %s", count(len(m.Elements), "element"), count(len(m.Relationships), "relationship"),
 		count(len(m.Bindings), "binding"), count(len(m.Decisions), "decision"))
 	if m.ImportedAt != nil {
-		text += ", imported " + m.ImportedAt.UTC().Format(dateTime) + " from " + oneLine(m.Source)
+		text += ", imported " + m.ImportedAt.UTC().Format(dateTime) + " from " + memory.Line(m.Source)
 	}
 	p.prose("", text)
 }

@@ -51,7 +51,7 @@ func (p *place) user(ctx context.Context, configured string) string {
 		name = checkout.UserName(ctx, p.dir)
 	}
 	// An author is written agent/user, so a slash would tell of another agent.
-	return strings.ReplaceAll(strings.Join(strings.Fields(clean(name)), " "), "/", "-")
+	return strings.ReplaceAll(strings.Join(strings.Fields(memory.Plain(name)), " "), "/", "-")
 }
 
 // root is the folder that repository-relative paths start from.
@@ -153,7 +153,7 @@ func (b *backend) resolve(ctx context.Context, named string, writes bool) (uuid.
 	identities := b.place.identities()
 	for _, identity := range identities {
 		if p, ok := known(projects, identity); ok {
-			return p.ID, nil
+			return p.ID, b.learn(ctx, projects, p, identity, identities)
 		}
 	}
 	if b.place.checkout != nil {
@@ -185,6 +185,25 @@ func known(projects []memory.ProjectInfo, ref string) (memory.ProjectInfo, bool)
 	return memory.ProjectInfo{}, false
 }
 
+// learn makes the project found by one identity known by the others of this place: a remote that was added later, the
+// folder of another clone. What another project is known by stays there. A folder alone does not vouch for a second
+// remote: another repository may have taken its place.
+func (b *backend) learn(ctx context.Context, projects []memory.ProjectInfo, p memory.ProjectInfo, by string, identities []string) error {
+	isRemote := func(i string) bool { return strings.HasPrefix(i, "remote:") }
+	doubtful := strings.HasPrefix(by, "gitdir:") && slices.ContainsFunc(p.Identities, isRemote)
+	fresh := slices.DeleteFunc(lasting(identities), func(i string) bool {
+		_, taken := known(projects, i)
+		return taken || i == "id:"+p.ID.String() || doubtful && isRemote(i)
+	})
+	return b.AddIdentities(ctx, b.org, p.ID, fresh)
+}
+
+// lasting are the identities that a project keeps. An id in stele.yaml that this database does not know came with the
+// repository from another one: it is kept as a name.
+func lasting(identities []string) []string {
+	return slices.DeleteFunc(slices.Clone(identities), func(i string) bool { return !strings.Contains(i, ":") })
+}
+
 // maxSameName bounds the numbers tried behind a name that another repository has.
 const maxSameName = 50
 
@@ -193,13 +212,7 @@ func (b *backend) make(ctx context.Context, name string, identities []string, wr
 	if !writes {
 		return uuid.Nil, nil
 	}
-	// An id in stele.yaml that this database does not know came with the repository from another one: it is kept as a name.
-	kept := make([]string, 0, len(identities))
-	for _, identity := range identities {
-		if strings.Contains(identity, ":") {
-			kept = append(kept, identity)
-		}
-	}
+	kept := lasting(identities)
 	for n := 1; ; n++ {
 		numbered := name
 		if n > 1 {

@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/width"
+
+	"github.com/stele-dev/stele/memory"
 )
 
 // printer writes for people: prose wrapped to the width, nothing that a terminal takes for a command, colours when asked.
@@ -45,7 +47,7 @@ func (p *printer) line(format string, args ...any) {
 
 // prose writes a text from outside below an indentation: cleaned and wrapped.
 func (p *printer) prose(indent, text string) {
-	p.hanging(indent, indent, clean(text))
+	p.hanging(indent, indent, memory.Plain(text))
 }
 
 // hanging wraps a text that has been cleaned, its first line beginning otherwise than the rest. Lines of a code block stay
@@ -78,7 +80,7 @@ func (p *printer) hanging(first, rest, text string) {
 // columns is the width of a text on a terminal: wide characters of East Asian scripts take two.
 func columns(s string) int {
 	if strings.IndexByte(s, '\x1b') >= 0 {
-		s = escape.ReplaceAllString(s, "")
+		s = sgr.ReplaceAllString(s, "")
 	}
 	n := 0
 	for _, r := range s {
@@ -168,35 +170,13 @@ func pad(s string, to int) string {
 	return s + strings.Repeat(" ", max(0, to-columns(s)))
 }
 
-// escape finds terminal control sequences as a whole, so that their parameters do not stay behind as text.
-var escape = regexp.MustCompile("(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]|" + // colours, cursor
-	"(?:\x1b[\\]PX^_]|[\u0090\u0098\u009d\u009e\u009f])[^\x07\x1b\u009c]*(?:\x07|\x1b\\\\|\u009c)?|" + // titles, links
-	"\x1b[ -/]*[0-~]?")
-
-// clean takes out what a terminal would obey or what would mislead a reader: control sequences and characters, changes of
-// the writing direction, bytes that are no text. Line ends and tabs stay.
-func clean(s string) string {
-	s = escape.ReplaceAllString(strings.ToValidUTF8(s, "\uFFFD"), "")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r == '\u200c' || r == '\u200d': // they shape words of several scripts, and emoji
-			return r
-		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp):
-			return -1
-		}
-		return r
-	}, s)
-}
-
-// oneLine is a cleaned text on one line.
-func oneLine(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
+// sgr finds what paint wrote; texts from outside have lost theirs.
+var sgr = regexp.MustCompile("\x1b\\[[0-9]*m")
 
 // firstLine is the first line of a text that is not empty.
 func firstLine(s string) string {
 	for l := range strings.Lines(s) {
-		if l = oneLine(l); l != "" {
+		if l = memory.Line(l); l != "" {
 			return l
 		}
 	}

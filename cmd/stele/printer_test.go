@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -70,7 +69,6 @@ func TestGoldens(t *testing.T) {
 			p.line("")
 			p.remembered(memory.RememberResponse{Memory: m, Deduplicated: true, Restated: &memory.Restated{
 				Yours: "the gateway keeps the stock for a minute", Existing: "The gateway keeps the stock of a shop for a minute, also when the warehouse has already",
-				Separate: "to keep both, remember it again with --separate",
 			}})
 			p.line("")
 			p.remembered(memory.RememberResponse{Memory: m, Deduplicated: true, Echo: true})
@@ -163,7 +161,7 @@ func TestGoldens(t *testing.T) {
 					t.Errorf("blanks at the end: %q", l)
 				}
 			}
-			if plain := escape.ReplaceAllString(printed(true, write), ""); plain != got {
+			if plain := sgr.ReplaceAllString(printed(true, write), ""); plain != got {
 				t.Errorf("colours change the text: %s", cmp.Diff(got, plain))
 			}
 		})
@@ -211,21 +209,10 @@ func TestClean(t *testing.T) {
 		"para\u2028graph":                       "paragraph",
 		"zero\u200bwidth \ufefftext \U000E0041": "zerowidth text ",
 	} {
-		if got := clean(in); got != want {
+		if got := memory.Plain(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
-}
-
-func FuzzClean(f *testing.F) {
-	f.Add("\x1b[2J\x1b]0;x\x07 \u202e text")
-	f.Add("\x9b31m\x1b\x1b[[m")
-	f.Fuzz(func(t *testing.T, s string) {
-		got := clean(s)
-		if strings.ContainsFunc(got, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }) {
-			t.Errorf("%q became %q", s, got)
-		}
-	})
 }
 
 func TestFileLine(t *testing.T) {

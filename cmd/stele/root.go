@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory"
 )
 
 // Exit codes.
@@ -81,7 +82,7 @@ func (a *app) report(p *problem.Error) {
 			return
 		}
 	}
-	line := "stele: " + strings.Join(strings.Fields(clean(p.Error())), " ")
+	line := "stele: " + strings.Join(strings.Fields(memory.Plain(p.Error())), " ")
 	fmt.Fprintln(a.err, line)
 }
 

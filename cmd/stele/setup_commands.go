@@ -12,6 +12,7 @@ import (
 	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/internal/setup"
+	"github.com/stele-dev/stele/memory"
 )
 
 // version is set when a release is built.
@@ -126,16 +127,16 @@ func (a *app) configCommand() *cobra.Command {
 			shape := map[string]any{"file": a.environment.File(), "values": c.Values(), "unknown": append([]string{}, unknown...)}
 			return a.answer(shape, func(p *printer) {
 				for _, v := range c.Values() {
-					value := oneLine(v.Value)
+					value := memory.Line(v.Value)
 					if value == "" {
 						value = "(not set)"
 					}
-					p.hanging(pad(v.Key, 20), strings.Repeat(" ", 20), value+p.paint(faint, " · "+oneLine(v.Source)))
+					p.hanging(pad(v.Key, 20), strings.Repeat(" ", 20), value+p.paint(faint, " · "+memory.Line(v.Source)))
 				}
 				p.line("")
-				p.line("Variables are %sKEY; the file is %s", config.Prefix, oneLine(a.environment.File()))
+				p.line("Variables are %sKEY; the file is %s", config.Prefix, memory.Line(a.environment.File()))
 				for _, name := range unknown {
-					p.line("%s means nothing to this program", oneLine(name))
+					p.line("%s means nothing to this program", memory.Line(name))
 				}
 			})
 		},

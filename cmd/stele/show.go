@@ -15,14 +15,14 @@ const indent = "  "
 
 // heading is the first line of a memory: handle, kind, title.
 func (p *printer) heading(m memory.Memory) string {
-	h := p.paint(strong, clean(m.Handle)) + "  " + kindName(m.Kind)
+	h := p.paint(strong, memory.Plain(m.Handle)) + "  " + kindName(m.Kind)
 	if m.Title != "" {
-		h += "  " + p.paint(strong, oneLine(m.Title))
+		h += "  " + p.paint(strong, memory.Line(m.Title))
 	}
 	return h
 }
 
-func kindName(k memory.Kind) string { return strings.ReplaceAll(oneLine(string(k)), "_", " ") }
+func kindName(k memory.Kind) string { return strings.ReplaceAll(memory.Line(string(k)), "_", " ") }
 
 // memory writes a memory in full.
 func (p *printer) memory(m memory.Memory) {
@@ -42,11 +42,11 @@ func (p *printer) title(heading string) {
 // body writes what stands below the heading.
 func (p *printer) body(m memory.Memory) {
 	for _, f := range m.Flags {
-		p.hanging(indent, indent+indent, p.paint(alarm, strings.ToUpper(oneLine(f.Flag)))+": "+oneLine(f.Reason))
+		p.hanging(indent, indent+indent, p.paint(alarm, strings.ToUpper(memory.Line(f.Flag)))+": "+memory.Line(f.Reason))
 	}
 	p.prose(indent, m.Content)
 	if m.Why != "" {
-		p.hanging(indent+"why: ", indent+"     ", clean(m.Why))
+		p.hanging(indent+"why: ", indent+"     ", memory.Plain(m.Why))
 	}
 	p.facts(m)
 }
@@ -57,19 +57,19 @@ func (p *printer) facts(m memory.Memory) {
 		p.hanging(indent+"on: ", indent+"    ", attachments(m.Elements))
 	}
 	if len(m.Paths) > 0 {
-		p.hanging(indent+"paths: ", indent+"       ", clean(strings.Join(m.Paths, ", ")))
+		p.hanging(indent+"paths: ", indent+"       ", memory.Plain(strings.Join(m.Paths, ", ")))
 	}
 	if len(m.Tags) > 0 {
-		p.hanging(indent+"tags: ", indent+"      ", clean(strings.Join(m.Tags, ", ")))
+		p.hanging(indent+"tags: ", indent+"      ", memory.Plain(strings.Join(m.Tags, ", ")))
 	}
 	for _, l := range m.Links {
 		switch {
 		case l.Target != "":
-			p.hanging(indent+"link: ", indent+"      ", oneLine(l.Text+" → "+l.Target+" "+l.Title))
+			p.hanging(indent+"link: ", indent+"      ", memory.Line(l.Text+" → "+l.Target+" "+l.Title))
 		case l.Note != "":
-			p.hanging(indent+"link: ", indent+"      ", oneLine(l.Text+" is "+l.Note))
+			p.hanging(indent+"link: ", indent+"      ", memory.Line(l.Text+" is "+l.Note))
 		default:
-			p.hanging(indent+"link: ", indent+"      ", oneLine(l.Text)+" leads nowhere yet")
+			p.hanging(indent+"link: ", indent+"      ", memory.Line(l.Text)+" leads nowhere yet")
 		}
 	}
 	p.hanging(indent, indent, p.provenance(m))
@@ -78,7 +78,7 @@ func (p *printer) facts(m memory.Memory) {
 func (p *printer) provenance(m memory.Memory) string {
 	var parts []string
 	if m.Author != "" { // a decision has none
-		parts = append(parts, "by "+oneLine(m.Author))
+		parts = append(parts, "by "+memory.Line(m.Author))
 	}
 	if !m.CreatedAt.IsZero() {
 		parts = append(parts, m.CreatedAt.UTC().Format(dateTime))
@@ -90,9 +90,9 @@ func (p *printer) provenance(m memory.Memory) string {
 		parts = append(parts, string(m.Scope))
 	}
 	if m.Status != "" && m.Status != memory.Live {
-		status := oneLine(string(m.Status))
+		status := memory.Line(string(m.Status))
 		if m.SupersededBy != "" {
-			status += " by " + oneLine(m.SupersededBy)
+			status += " by " + memory.Line(m.SupersededBy)
 		}
 		parts = append(parts, status)
 	}
@@ -106,12 +106,12 @@ func (p *printer) provenance(m memory.Memory) string {
 func attachments(es []memory.ElementRef) string {
 	parts := make([]string, len(es))
 	for n, e := range es {
-		parts[n] = oneLine(e.Key)
+		parts[n] = memory.Line(e.Key)
 		switch {
 		case e.Orphan:
 			parts[n] += " (left the model)"
 		case e.Reason != "":
-			parts[n] += " (" + oneLine(e.Reason) + ")"
+			parts[n] += " (" + memory.Line(e.Reason) + ")"
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -132,12 +132,12 @@ func (p *printer) remembered(r memory.RememberResponse) {
 		p.hanging(indent+"on: ", indent+"    ", attachments(m.Elements))
 	}
 	if r.Restated != nil {
-		p.hanging(indent+"yours:    ", indent+"          ", clean(r.Restated.Yours))
-		p.hanging(indent+"existing: ", indent+"          ", clean(r.Restated.Existing))
+		p.hanging(indent+"yours:    ", indent+"          ", memory.Plain(r.Restated.Yours))
+		p.hanging(indent+"existing: ", indent+"          ", memory.Plain(r.Restated.Existing))
 		p.line("%sto keep both, remember it again with --separate", indent)
 	}
 	for _, x := range r.Redacted {
-		p.hanging(indent+"redacted: ", indent+"          ", count(x.Count, oneLine(x.Kind)))
+		p.hanging(indent+"redacted: ", indent+"          ", count(x.Count, memory.Line(x.Kind)))
 	}
 	if len(r.SimilarTo) > 0 {
 		p.prose(indent, "similar, kept apart; if yours replaces one, say --supersedes HANDLE:")
@@ -149,11 +149,11 @@ func (p *printer) remembered(r memory.RememberResponse) {
 }
 
 func similar(s memory.Similar) string {
-	text := oneLine(s.Handle) + "  "
+	text := memory.Line(s.Handle) + "  "
 	if s.Title != "" {
-		text += oneLine(s.Title) + ": "
+		text += memory.Line(s.Title) + ": "
 	}
-	text += oneLine(s.Excerpt)
+	text += memory.Line(s.Excerpt)
 	var how []string
 	if s.Cosine > 0 {
 		how = append(how, fmt.Sprintf("cosine %.2f", s.Cosine))
@@ -162,7 +162,7 @@ func similar(s memory.Similar) string {
 		how = append(how, fmt.Sprintf("words %.2f", s.Overlap))
 	}
 	if s.Differs != "" {
-		how = append(how, "differs in "+oneLine(s.Differs))
+		how = append(how, "differs in "+memory.Line(s.Differs))
 	}
 	if how != nil {
 		text += " (" + strings.Join(how, ", ") + ")"
@@ -172,7 +172,7 @@ func similar(s memory.Similar) string {
 
 func (p *printer) warnings(ws []string) {
 	for _, w := range ws {
-		p.hanging(indent+"note: ", indent+"      ", clean(w))
+		p.hanging(indent+"note: ", indent+"      ", memory.Plain(w))
 	}
 }
 
@@ -190,7 +190,7 @@ func (p *printer) recalled(r memory.RecallResponse) {
 		}
 		p.line("Not shown for the budget of tokens; stele get opens them:")
 		for _, e := range r.Index {
-			p.line("%s%s", indent, short(fmt.Sprintf("%s  %s  %s (%d tokens)", oneLine(e.Handle), kindName(e.Kind), oneLine(e.Title), e.Tokens), p.width-len(indent)))
+			p.line("%s%s", indent, short(fmt.Sprintf("%s  %s  %s (%d tokens)", memory.Line(e.Handle), kindName(e.Kind), memory.Line(e.Title), e.Tokens), p.width-len(indent)))
 		}
 	}
 	if r.Empty != "" {
@@ -198,7 +198,7 @@ func (p *printer) recalled(r memory.RecallResponse) {
 	}
 	if r.Degraded != nil && r.Empty == "" {
 		p.line("")
-		text := "Something may be missing: " + oneLine(r.Degraded.Reason)
+		text := "Something may be missing: " + memory.Line(r.Degraded.Reason)
 		if r.Degraded.Unindexed > 0 {
 			text += fmt.Sprintf(" (%d)", r.Degraded.Unindexed)
 		}
@@ -209,11 +209,11 @@ func (p *printer) recalled(r memory.RecallResponse) {
 func (p *printer) result(r memory.Result) {
 	p.title(p.heading(r.Memory))
 	if r.Via != nil {
-		p.hanging(indent, indent, "linked from "+strings.TrimSpace(oneLine(r.Via.Handle)+" "+oneLine(r.Via.Title)))
+		p.hanging(indent, indent, "linked from "+strings.TrimSpace(memory.Line(r.Via.Handle)+" "+memory.Line(r.Via.Title)))
 	}
 	p.body(r.Memory)
 	if r.Truncated {
-		p.line("%s… cut to the budget; stele get %s shows all", indent, clean(r.Handle))
+		p.line("%s… cut to the budget; stele get %s shows all", indent, memory.Plain(r.Handle))
 	}
 	if r.Factors != nil {
 		p.explained(r)
@@ -239,8 +239,8 @@ func (p *printer) listed(ms []memory.Memory) {
 		if len(m.Flags) > 0 {
 			mark = "!"
 		}
-		left := fmt.Sprintf("%s  %s  %s %s", m.CreatedAt.UTC().Format(time.DateOnly), pad(clean(m.Handle), 9), pad(kindName(m.Kind), 15), mark)
-		p.line("%s %s", left, short(oneLine(title), p.width-columns(left)-1))
+		left := fmt.Sprintf("%s  %s  %s %s", m.CreatedAt.UTC().Format(time.DateOnly), pad(memory.Plain(m.Handle), 9), pad(kindName(m.Kind), 15), mark)
+		p.line("%s %s", left, short(memory.Line(title), p.width-columns(left)-1))
 	}
 }
 
@@ -251,10 +251,10 @@ func (p *printer) timeline(r memory.TimelineResponse) {
 		if e.Anchor {
 			mark = "> "
 		}
-		left := mark + e.At.UTC().Format(dateTime) + "  " + oneLine(e.Handle) + "  " + kindName(e.Kind) + "  "
-		title := oneLine(e.Title)
+		left := mark + e.At.UTC().Format(dateTime) + "  " + memory.Line(e.Handle) + "  " + kindName(e.Kind) + "  "
+		title := memory.Line(e.Title)
 		if e.Status != memory.Live {
-			title += " (" + oneLine(string(e.Status)) + ")"
+			title += " (" + memory.Line(string(e.Status)) + ")"
 		}
 		p.line("%s%s", left, short(title, max(p.width-columns(left), minWrap)))
 	}
@@ -264,12 +264,12 @@ func (p *printer) timeline(r memory.TimelineResponse) {
 func (p *printer) history(r memory.HistoryResponse) {
 	p.memory(r.Memory)
 	for _, e := range r.Events {
-		text := e.At.UTC().Format(dateTime) + "  " + oneLine(e.Verb) + " by " + oneLine(e.Author)
+		text := e.At.UTC().Format(dateTime) + "  " + memory.Line(e.Verb) + " by " + memory.Line(e.Author)
 		if e.Door != "" {
-			text += " (" + oneLine(e.Door) + ")"
+			text += " (" + memory.Line(e.Door) + ")"
 		}
 		if e.Detail != "" {
-			text += ": " + oneLine(e.Detail)
+			text += ": " + memory.Line(e.Detail)
 		}
 		p.hanging(indent, indent+indent, text)
 	}
@@ -278,13 +278,13 @@ func (p *printer) history(r memory.HistoryResponse) {
 			continue
 		}
 		p.line("")
-		p.line("%srevision %d, %s, by %s", indent, v.Revision, v.RecordedAt.UTC().Format(dateTime), oneLine(v.Author))
+		p.line("%srevision %d, %s, by %s", indent, v.Revision, v.RecordedAt.UTC().Format(dateTime), memory.Line(v.Author))
 		if v.Erased {
 			p.line("%serased", indent+indent)
 			continue
 		}
 		if v.Title != "" {
-			p.hanging(indent+indent, indent+indent, oneLine(v.Title))
+			p.hanging(indent+indent, indent+indent, memory.Line(v.Title))
 		}
 		p.prose(indent+indent, v.Content)
 	}
@@ -293,13 +293,13 @@ func (p *printer) history(r memory.HistoryResponse) {
 // why writes what is known and doubted about a file.
 func (p *printer) why(r memory.WhyResponse) {
 	if len(r.Elements) > 0 {
-		p.hanging(oneLine(r.Path)+" belongs to ", indent, attachments(r.Elements))
+		p.hanging(memory.Line(r.Path)+" belongs to ", indent, attachments(r.Elements))
 	}
 	for n, e := range r.Entries {
 		if n > 0 || len(r.Elements) > 0 {
 			p.line("")
 		}
-		p.title(p.heading(e.Memory) + "  (" + oneLine(e.Matched) + ")")
+		p.title(p.heading(e.Memory) + "  (" + memory.Line(e.Matched) + ")")
 		p.body(e.Memory)
 	}
 }
@@ -310,13 +310,13 @@ func (p *printer) context(r memory.ContextResponse) {
 		if n > 0 {
 			p.line("")
 		}
-		p.title(p.paint(strong, oneLine(e.Key)) + "  " + oneLine(e.Name) + " (" + oneLine(e.Level) + ")")
-		p.hanging(indent, indent+indent, clean(strings.Join(e.Reasons, "; ")))
+		p.title(p.paint(strong, memory.Line(e.Key)) + "  " + memory.Line(e.Name) + " (" + memory.Line(e.Level) + ")")
+		p.hanging(indent, indent+indent, memory.Plain(strings.Join(e.Reasons, "; ")))
 		if len(e.Paths) > 0 {
-			p.hanging(indent+"paths: ", indent+"       ", clean(strings.Join(e.Paths, ", ")))
+			p.hanging(indent+"paths: ", indent+"       ", memory.Plain(strings.Join(e.Paths, ", ")))
 		}
 		for _, m := range e.Memories {
-			p.line("%s%s", indent, short(fmt.Sprintf("%s  %s  %s", oneLine(m.Handle), kindName(m.Kind), oneLine(m.Title)), p.width-len(indent)))
+			p.line("%s%s", indent, short(fmt.Sprintf("%s  %s  %s", memory.Line(m.Handle), kindName(m.Kind), memory.Line(m.Title)), p.width-len(indent)))
 		}
 	}
 }

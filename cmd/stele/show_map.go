@@ -21,7 +21,7 @@ func (p *printer) knowledgeMap(m memory.Map) {
 		} else {
 			depth[e.Key] = 0
 		}
-		names[n] = strings.Repeat(indent, depth[e.Key]) + oneLine(e.Name)
+		names[n] = strings.Repeat(indent, depth[e.Key]) + memory.Line(e.Name)
 		column = max(column, columns(names[n]))
 	}
 	column = min(column, p.width/2)
@@ -32,8 +32,8 @@ func (p *printer) knowledgeMap(m memory.Map) {
 		p.line("")
 		p.line("Nothing is known about:")
 		for _, h := range m.Holes[:min(len(m.Holes), shownHoles)] {
-			p.line("%s%s", indent, oneLine(h.Key))
-			p.line("%s%s", indent+indent, oneLine(h.Command))
+			p.line("%s%s", indent, memory.Line(h.Key))
+			p.line("%s%s", indent+indent, memory.Line(h.Command))
 		}
 		if more := len(m.Holes) - shownHoles; more > 0 {
 			p.line("%sand %d more", indent, more)
@@ -43,7 +43,7 @@ func (p *printer) knowledgeMap(m memory.Map) {
 	if m.LastMemoryAt != nil {
 		p.line("last memory written %s", m.LastMemoryAt.UTC().Format(dateTime))
 	}
-	p.line("%s", p.paint(strong, oneLine(m.Headline)))
+	p.line("%s", p.paint(strong, memory.Line(m.Headline)))
 }
 
 // cell tells what is known about one element.
