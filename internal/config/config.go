@@ -38,7 +38,7 @@ type Config struct {
 	DatabaseAdminURL string        `env:"DATABASE_ADMIN_URL" help:"an administrator of that server; stele db migrate then makes roles and database" mask:"url"`
 	DataDir          string        `env:"DATA_DIR" help:"folder of the embedded database and its backups"`
 	PostgresBin      string        `env:"POSTGRES_BIN" help:"folder of the PostgreSQL programs; empty: the usual places"`
-	DatabaseIdle     time.Duration `env:"DATABASE_IDLE" help:"the embedded database stops after so long without a client"`
+	DatabaseIdle     time.Duration `env:"DB_IDLE" help:"the embedded database stops after so long without a client"`
 	MasterKey        string        `env:"MASTER_KEY" help:"the key that locks every other key" mask:"all"`
 	MasterKeyFile    string        `env:"MASTER_KEY_FILE" help:"file of that key, made when missing"`
 	Organization     string        `env:"ORGANIZATION" help:"tenant to work in, made when missing"`
@@ -152,7 +152,7 @@ func (c Config) check() error {
 			Fix("write it from the root")
 	}
 	if c.DatabaseIdle < time.Second {
-		return problem.Invalidf(Prefix+"DATABASE_IDLE", "%s is too short", c.DatabaseIdle).Fix("give at least 1s, such as 10m")
+		return problem.Invalidf(Prefix+"DB_IDLE", "%s is too short", c.DatabaseIdle).Fix("give at least 1s, such as 10m")
 	}
 	if strings.TrimSpace(c.Organization) == "" {
 		return problem.Invalidf(Prefix+"ORGANIZATION", "the name is empty").Fix("unset it to use %q", DefaultOrganization)
@@ -182,9 +182,9 @@ const defaultIdle = 10 * time.Minute
 
 func defaults(e Environment) map[string]string {
 	d := map[string]string{
-		"organization":  DefaultOrganization,
-		"database_idle": defaultIdle.String(),
-		"log_level":     slog.LevelWarn.String(),
+		"organization": DefaultOrganization,
+		"db_idle":      defaultIdle.String(),
+		"log_level":    slog.LevelWarn.String(),
 	}
 	maps.Copy(d, e.Defaults)
 	return d

@@ -34,7 +34,7 @@ func environment(t *testing.T, text string, variables map[string]string) config.
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	e := environment(t, "# mine\nproject: from-file\norganization: acme\nuser: filed\nlog_level: info\n", map[string]string{
-		"STELE_PROJECT": "from-environment", "STELE_USER": "environed", "STELE_ORGANIZATION": "", "STELE_DATABASE_IDLE": "90s",
+		"STELE_PROJECT": "from-environment", "STELE_USER": "environed", "STELE_ORGANIZATION": "", "STELE_DB_IDLE": "90s",
 	})
 	e.Flags = map[string]string{"project": "from-flag"}
 	c, err := config.Load(e)
@@ -53,7 +53,7 @@ func TestPrecedence(t *testing.T) {
 	}
 	want := map[string]string{
 		"database_url": "default", "database_owner_url": "default", "database_admin_url": "default", "data_dir": "default", "postgres_bin": "default",
-		"database_idle": "environment", "master_key": "default", "master_key_file": "default",
+		"db_idle": "environment", "master_key": "default", "master_key_file": "default",
 		"organization": "file " + e.File(), "project": "flag --project", "user": "environment", "log_level": "file " + e.File(),
 	}
 	if diff := cmp.Diff(want, sources); diff != "" {
@@ -108,8 +108,8 @@ func TestRefused(t *testing.T) {
 		"no mapping":            {file: "- a\n", want: "config.yaml:1: the file does not begin with a key"},
 		"broken":                {file: "project: \"a\n", want: "config.yaml:1:"},
 		"two documents":         {file: "project: a\n---\nuser: b\n", want: "2 YAML documents"},
-		"duration":              {variables: map[string]string{"STELE_DATABASE_IDLE": "soon"}, want: `STELE_DATABASE_IDLE: "soon" is not accepted (from environment); give a duration such as 10m`},
-		"short idle":            {file: "database_idle: 1ms\n", want: "STELE_DATABASE_IDLE: 1ms is too short"},
+		"duration":              {variables: map[string]string{"STELE_DB_IDLE": "soon"}, want: `STELE_DB_IDLE: "soon" is not accepted (from environment); give a duration such as 10m`},
+		"short idle":            {file: "db_idle: 1ms\n", want: "STELE_DB_IDLE: 1ms is too short"},
 		"level":                 {file: "log_level: loud\n", want: "config.yaml); give debug, info, warn or error"},
 		"relative folder":       {variables: map[string]string{"STELE_DATA_DIR": "data"}, want: "not an absolute path"},
 		"named file is missing": {variables: map[string]string{"STELE_CONFIG": "/nowhere/stele.yaml"}, want: "/nowhere/stele.yaml: the configuration file cannot be read"},
