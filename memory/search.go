@@ -39,6 +39,18 @@ type Found struct {
 // ByVector tells whether meaning takes part.
 func (s Search) ByVector() bool { return !s.Browse && s.Model != "" && s.Vector != nil }
 
+// Score is the score of a candidate, Words being weighed.
+func (s Search) Score(c Candidate) float64 { return s.factors(c).Score() }
+
+// MaxStanding is the most by which the standing of any memory multiplies its relevance.
+func (r Ranking) MaxStanding() float64 {
+	kind := 0.0
+	for _, k := range r.Kind {
+		kind = max(kind, k)
+	}
+	return kind * max(1, r.FreshnessRest) * (1 + max(0, r.CitationGain)) * max(1, r.Ignored) * max(1, r.Doubt) * max(1, r.Unreviewed)
+}
+
 // Narrowing admits memories that meet every condition that is set.
 type Narrowing struct {
 	Kinds []Kind // any of them; nil = all

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -21,14 +22,8 @@ import (
 const planner = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true),
 	set_config('max_parallel_workers_per_gather', '0', true)`
 
-// liveCount is N of the idf formula, with what has expired.
-const liveCount = `SELECT coalesce(sum(live), 0)::int FROM spaces WHERE org_id = $1 AND space_id = ANY ($2)`
-
-// expiredMemories lists what has left recall by its expiry only, through the partial index memories_expires. Its postings
-// are still there. A null moment lists nothing.
-const expiredMemories = `
-	SELECT space_id, seq FROM memories
-	WHERE org_id = $1 AND space_id = ANY ($2) AND status = 'live' AND expires_at IS NOT NULL AND expires_at <= $3`
+// liveCounts add up to N of the idf formula, with what has expired; next_seq is above every number of the space.
+const liveCounts = `SELECT space_id, live, next_seq FROM spaces WHERE org_id = $1 AND space_id = ANY ($2)`
 
 // termFrequencies adds up df over the spaces, with what has expired.
 const termFrequencies = `
@@ -36,12 +31,6 @@ const termFrequencies = `
 	CROSS JOIN LATERAL (
 		SELECT sum(df) AS df FROM term_frequencies WHERE org_id = $1 AND space_id = ANY ($2) AND term = w.term) f
 	WHERE f.df > 0`
-
-// expiredTerms gives the terms of each expired memory, to be taken off df. Reading them once costs a fraction of looking
-// each memory up in the postings of every word.
-const expiredTerms = `
-	SELECT m.terms FROM (` + expiredMemories + `) e
-	CROSS JOIN LATERAL (SELECT terms FROM memory_terms WHERE org_id = $1 AND space_id = e.space_id AND seq = e.seq OFFSET 0) m`
 
 // cosines compares the query's vector with every vector of its model: an exact scan.
 const cosines = `
@@ -96,7 +85,7 @@ func (v *view) Search(ctx context.Context, s memory.Search) (memory.Found, error
 type searcher struct {
 	*view
 	search   memory.Search
-	expired  map[place]bool    // left recall
+	expired  map[int32]*expiry // what has left recall, by space
 	admitted map[place]int     // by the narrowing, with distances; nil = all
 	sums     sums              // weight of the query's words
 	cosines  map[place]float64 // of the query's vector
@@ -114,19 +103,31 @@ func (m *searcher) count(ctx context.Context) error {
 	}
 	n := 0
 	df := make([]int, len(terms))
-	m.expired = map[place]bool{}
+	digests := map[int32]digest{}
+	m.sums = sums{}
 	b := &pgx.Batch{}
 	b.Queue(planner)
-	b.Queue(expiredMemories, m.org, m.search.Spaces, at).Query(func(rows pgx.Rows) error {
-		var p place
-		_, err := pgx.ForEachRow(rows, []any{&p.space, &p.seq}, func() error {
-			m.expired[p] = true
+	b.Queue(expiredDigests, m.org, m.search.Spaces, at).Query(func(rows pgx.Rows) error {
+		var space int32
+		var d digest
+		_, err := pgx.ForEachRow(rows, []any{&space, &d.count, &d.hash}, func() error {
+			digests[space] = d
+			n -= d.count
 			return nil
 		})
 		return err
 	})
 	if !m.search.Browse {
-		b.Queue(liveCount, m.org, m.search.Spaces).QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
+		b.Queue(liveCounts, m.org, m.search.Spaces).Query(func(rows pgx.Rows) error {
+			var space, next int32
+			var live int
+			_, err := pgx.ForEachRow(rows, []any{&space, &live, &next}, func() error {
+				n += live
+				m.sums[space] = make([]int64, next)
+				return nil
+			})
+			return err
+		})
 		b.Queue(termFrequencies, m.org, m.search.Spaces, terms).Query(func(rows pgx.Rows) error {
 			var ordinal, count int64
 			_, err := pgx.ForEachRow(rows, []any{&ordinal, &count}, func() error {
@@ -135,28 +136,20 @@ func (m *searcher) count(ctx context.Context) error {
 			})
 			return err
 		})
-		position := make(map[int64]int, len(terms))
-		for i, t := range terms {
-			position[t] = i
-		}
-		b.Queue(expiredTerms, m.org, m.search.Spaces, at).Query(func(rows pgx.Rows) error {
-			var gone []int64
-			_, err := pgx.ForEachRow(rows, []any{&gone}, func() error {
-				for _, t := range gone {
-					if i, ok := position[t]; ok {
-						df[i]--
-					}
-				}
-				return nil
-			})
-			return err
-		})
 	}
 	if err := m.tx.SendBatch(ctx, b).Close(); err != nil {
 		return err
 	}
+	if err := m.expire(ctx, digests, at); err != nil {
+		return err
+	}
 	if !m.search.Browse {
-		m.search.Words = m.search.Ranking.Weigh(m.search.Terms, n-len(m.expired), df)
+		for i, t := range terms {
+			for _, e := range m.expired {
+				df[i] -= int(e.df[t])
+			}
+		}
+		m.search.Words = m.search.Ranking.Weigh(m.search.Terms, n, df)
 	}
 	return nil
 }
@@ -207,7 +200,7 @@ func (m *searcher) admit(set map[place]int) {
 	if m.admitted == nil {
 		m.admitted = map[place]int{}
 		for p, d := range set {
-			if !m.expired[p] && slices.Contains(m.search.Spaces, p.space) {
+			if !m.hasExpired(p) && slices.Contains(m.search.Spaces, p.space) {
 				m.admitted[p] = d
 			}
 		}
@@ -225,7 +218,7 @@ func (m *searcher) admits(p place) bool {
 		_, ok := m.admitted[p]
 		return ok
 	}
-	return !m.expired[p]
+	return !m.hasExpired(p)
 }
 
 func (m *searcher) set(ctx context.Context, sql string, args ...any) (map[place]int, error) {
@@ -273,59 +266,118 @@ func (m *searcher) evidence(p place) memory.Evidence {
 	return e
 }
 
-// rank looks up the memories that are near enough to the query and brings the best.
+// firstLook is how many of the most relevant candidates are looked up at first.
+const firstLook = 256
+
+// rank looks up the memories that are near enough to the query, the most relevant first, and brings the best. It stops
+// where even a memory of the best standing could not have the score of the last that is wanted.
 func (m *searcher) rank(ctx context.Context) ([]memory.Candidate, error) {
-	q := rankQuery{Search: m.search, org: m.org, distance: m.admitted, all: m.search.Browse && m.admitted == nil}
-	if !q.all {
-		q.relevance = m.relevance()
-		if len(q.relevance) == 0 {
-			return nil, nil
+	if m.search.Browse {
+		out, _, err := m.look(ctx, m.everything(), 0)
+		return out, err
+	}
+	left := m.relevance()
+	var out []memory.Candidate
+	var scores []float64
+	best := 0.0
+	for size := firstLook; len(left) > 0; size *= 4 {
+		n := min(size, len(left))
+		found, most, err := m.look(ctx, left[:n], best)
+		if err != nil {
+			return nil, err
 		}
+		left = left[n:]
+		best = max(best, most)
+		for _, c := range found {
+			out = append(out, c)
+			scores = append(scores, m.search.Score(c))
+		}
+		least := 0.0
+		if len(scores) >= m.search.Limit {
+			slices.SortFunc(scores, func(a, b float64) int { return cmp.Compare(b, a) })
+			least = scores[m.search.Limit-1]
+		}
+		end, _ := slices.BinarySearchFunc(left, least, func(c candidate, least float64) int {
+			if c.relevance*m.search.Ranking.MaxStanding() >= least*slack && c.relevance >= m.search.Ranking.BestShare*best*slack {
+				return -1
+			}
+			return 1
+		})
+		left = left[:end]
 	}
-	sql, args := q.build()
-	rows, err := m.tx.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (memory.Candidate, error) {
-		var c memory.Candidate
-		var p place
-		err := row.Scan(&p.space, &p.seq, &c.ID, &c.Handle, &c.Kind, &c.ConfirmedAt, &c.Citations, &c.IgnoredBy, &c.Doubted, &c.Unreviewed)
-		c.ConfirmedAt = c.ConfirmedAt.UTC()
-		c.Evidence, c.Distance = m.evidence(p), m.admitted[p]
-		return c, err
-	})
+	return out, nil
 }
 
-// relevance gives the promising memories: those above their floor and, unless kinds are still to be sorted out, within
-// reach of the best.
-func (m *searcher) relevance() map[place]float64 {
-	out := map[place]float64{}
-	if m.search.Browse {
-		for p := range m.admitted {
-			out[p] = 1
-		}
-		return out
+// candidate is a memory with its relevance to the query.
+type candidate struct {
+	place
+	relevance float64
+}
+
+// everything gives what a recall without a query is about: what was admitted, nil for all.
+func (m *searcher) everything() []candidate {
+	if m.admitted == nil {
+		return nil
 	}
-	best := 0.0
+	out := make([]candidate, 0, len(m.admitted))
+	for p := range m.admitted {
+		out = append(out, candidate{p, 1})
+	}
+	return out
+}
+
+// relevance gives the promising memories, the most relevant first: those above their floor and, unless kinds are still to
+// be sorted out, within reach of the best.
+func (m *searcher) relevance() []candidate {
+	var out []candidate
 	near := func(p place) {
 		if relevance, ok := m.search.Near(m.evidence(p)); ok {
-			out[p] = relevance
-			best = max(best, relevance)
+			out = append(out, candidate{p, relevance})
 		}
 	}
 	m.sums.each(func(p place, _ int64) {
-		if m.admits(p) {
+		if _, twice := m.cosines[p]; !twice && m.admits(p) {
 			near(p)
 		}
 	})
 	for p := range m.cosines {
-		near(p) // a second time gives the same
+		near(p)
 	}
 	if len(m.search.Narrow.Kinds) == 0 {
-		maps.DeleteFunc(out, func(_ place, r float64) bool { return r < m.search.Ranking.BestShare*best })
+		best := 0.0
+		for _, f := range out {
+			best = max(best, f.relevance)
+		}
+		out = slices.DeleteFunc(out, func(f candidate) bool { return f.relevance < m.search.Ranking.BestShare*best })
 	}
+	slices.SortFunc(out, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.relevance, a.relevance), cmp.Compare(a.space, b.space), cmp.Compare(a.seq, b.seq))
+	})
 	return out
+}
+
+// look brings the best of some candidates, and the most relevance among those that are of the kinds wanted. best is the
+// most of those looked up before.
+func (m *searcher) look(ctx context.Context, among []candidate, best float64) (out []memory.Candidate, most float64, err error) {
+	q := rankQuery{Search: m.search, org: m.org, all: m.search.Browse && m.admitted == nil, among: among, distance: m.admitted, best: best}
+	if !q.all && len(among) == 0 {
+		return nil, 0, nil
+	}
+	sql, args := q.build()
+	rows, err := m.tx.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, 0, err
+	}
+	var c memory.Candidate
+	var p place
+	_, err = pgx.ForEachRow(rows, []any{&p.space, &p.seq, &c.ID, &c.Handle, &c.Kind, &c.ConfirmedAt, &c.Citations, &c.IgnoredBy,
+		&c.Doubted, &c.Unreviewed, &most}, func() error {
+		c.ConfirmedAt = c.ConfirmedAt.UTC()
+		c.Evidence, c.Distance = m.evidence(p), m.admitted[p]
+		out = append(out, c)
+		return nil
+	})
+	return out, most, err
 }
 
 // Unindexed counts live memories without a vector.

@@ -23,16 +23,15 @@ const postingLists = `
 		SELECT array_agg(seq) AS seqs FROM postings WHERE org_id = $1 AND space_id = s.space_id AND term = w.term) p
 	WHERE p.seqs IS NOT NULL`
 
-// postingsAmong is postingLists for some memories of one space only, each looked up in the index. As a condition on an
-// array, seq = ANY (…), the planner would rather read the whole list and compare each posting with the array.
+// postingsAmong is postingLists for some memories only, each looked up in the index. As a condition on an array,
+// seq = ANY (…), the planner would rather read the whole list and compare each posting with the array.
 const postingsAmong = `
-	SELECT s.space_id, w.ordinal, array_agg(p.seq)
-	FROM unnest($2::int[]) AS s (space_id)
+	SELECT c.space_id, w.ordinal, array_agg(p.seq)
+	FROM unnest($2::int[], $4::int[]) AS c (space_id, seq)
 	CROSS JOIN unnest($3::bigint[]) WITH ORDINALITY AS w (term, ordinal)
-	CROSS JOIN unnest($4::int[]) AS c (seq)
 	CROSS JOIN LATERAL (
-		SELECT seq FROM postings WHERE org_id = $1 AND space_id = s.space_id AND term = w.term AND seq = c.seq OFFSET 0) p
-	GROUP BY s.space_id, w.ordinal`
+		SELECT seq FROM postings WHERE org_id = $1 AND space_id = c.space_id AND term = w.term AND seq = c.seq OFFSET 0) p
+	GROUP BY c.space_id, w.ordinal`
 
 // sums holds a weight for each memory by its number: numbers are dense, and an array is ten times a map.
 type sums map[int32][]int64
@@ -40,14 +39,14 @@ type sums map[int32][]int64
 // inadmissible marks a memory whose weight does not matter.
 const inadmissible = -1
 
-// at gives the weight of a memory to be changed.
-func (s sums) at(p place) *int64 {
-	of := s[p.space]
-	if int(p.seq) >= len(of) {
-		of = append(of, make([]int64, max(int(p.seq)+1-len(of), len(of), 1024))...)
-		s[p.space] = of
+// upTo gives the weights of a space, as far as the number at least.
+func (s sums) upTo(space, last int32) []int64 {
+	of := s[space]
+	if int(last) >= len(of) {
+		of = append(of, make([]int64, int(last)+1-len(of))...)
+		s[space] = of
 	}
-	return &of[p.seq]
+	return of
 }
 
 // of gives the weight of a memory, 0 when it has none.
@@ -101,9 +100,11 @@ const (
 // there. To know the best early, the leaders of each round are looked up in the words that are left.
 func (m *searcher) match(ctx context.Context) error {
 	words := m.search.Words.Terms
-	m.sums = sums{}
-	for p := range m.expired {
-		*m.sums.at(p) = inadmissible
+	for space, e := range m.expired {
+		of := m.sums.upTo(space, e.seqs[len(e.seqs)-1])
+		for _, seq := range e.seqs {
+			of[seq] = inadmissible
+		}
 	}
 	if m.search.ByVector() {
 		// Meaning may lift a memory with the least of words, so every one counts.
@@ -139,7 +140,16 @@ func (m *searcher) match(ctx context.Context) error {
 	if len(words) == 0 {
 		return nil
 	}
-	if err := m.lookUp(ctx, words, m.sums); err != nil {
+	var some []place
+	m.sums.each(func(p place, _ int64) { some = append(some, p) })
+	if err := m.lookUp(ctx, words, some, func(space int32, weight int64, seqs []int32) {
+		of := m.sums[space]
+		for _, seq := range seqs {
+			if int(seq) < len(of) && of[seq] > 0 {
+				of[seq] += weight
+			}
+		}
+	}); err != nil {
 		return err
 	}
 	m.sums.drop(least)
@@ -165,58 +175,57 @@ func (m *searcher) best(ctx context.Context, words []memory.Word) (int64, error)
 			bar = leaders[champions-1].sum
 		}
 	})
-	full := sums{}
-	for _, l := range leaders {
-		*full.at(l.place) = l.sum
+	full := make(map[place]int64, len(leaders))
+	places := make([]place, len(leaders))
+	for i, l := range leaders {
+		full[l.place], places[i] = l.sum, l.place
 	}
-	if err := m.lookUp(ctx, words, full); err != nil {
-		return 0, err
-	}
+	err := m.lookUp(ctx, words, places, func(space int32, weight int64, seqs []int32) {
+		for _, seq := range seqs {
+			if sum, ok := full[place{space, seq}]; ok {
+				full[place{space, seq}] = sum + weight
+			}
+		}
+	})
 	best := int64(0)
-	full.each(func(_ place, sum int64) { best = max(best, sum) })
-	return best, nil
+	for _, sum := range full {
+		best = max(best, sum)
+	}
+	return best, err
 }
 
 // read adds the weights of words to the sums of all memories that have them.
 func (m *searcher) read(ctx context.Context, words []memory.Word) error {
 	return m.postings(ctx, postingLists, func(space int32, word int, seqs []int32) {
+		of := m.sums.upTo(space, slices.Max(seqs))
 		weight := words[word].Weight
 		for _, seq := range seqs {
-			if sum := m.sums.at(place{space, seq}); *sum != inadmissible {
-				*sum += weight
+			if of[seq] != inadmissible {
+				of[seq] += weight
 			}
 		}
 	}, m.search.Spaces, m.hashesOf(words))
 }
 
-// lookUp adds the weights of words to the sums that are there, one by one or, when these are many, by reading all.
-func (m *searcher) lookUp(ctx context.Context, words []memory.Word, to sums) error {
-	add := func(space int32, word int, seqs []int32) {
-		of := to[space]
-		for _, seq := range seqs {
-			if int(seq) < len(of) && of[seq] > 0 {
-				of[seq] += words[word].Weight
-			}
-		}
+// lookUp calls add with the weight of each word and memories of a space that have it: those of the places, found one by
+// one, or, when these are many, all.
+func (m *searcher) lookUp(ctx context.Context, words []memory.Word, places []place, add func(space int32, weight int64, seqs []int32)) error {
+	if len(places) == 0 {
+		return nil
 	}
-	postings, n := 0, 0
+	each := func(space int32, word int, seqs []int32) { add(space, words[word].Weight, seqs) }
+	postings := 0
 	for _, w := range words {
 		postings += w.DF
 	}
-	bySpace := map[int32][]int32{}
-	to.each(func(p place, _ int64) {
-		bySpace[p.space] = append(bySpace[p.space], p.seq)
-		n++
-	})
-	if n*len(words)*lookupCost > postings {
-		return m.postings(ctx, postingLists, add, m.search.Spaces, m.hashesOf(words))
+	if len(places)*len(words)*lookupCost > postings {
+		return m.postings(ctx, postingLists, each, m.search.Spaces, m.hashesOf(words))
 	}
-	for space, seqs := range bySpace {
-		if err := m.postings(ctx, postingsAmong, add, []int32{space}, m.hashesOf(words), seqs); err != nil {
-			return err
-		}
+	spaces, seqs := make([]int32, len(places)), make([]int32, len(places))
+	for i, p := range places {
+		spaces[i], seqs[i] = p.space, p.seq
 	}
-	return nil
+	return m.postings(ctx, postingsAmong, each, spaces, m.hashesOf(words), seqs)
 }
 
 func (m *searcher) hashesOf(words []memory.Word) []int64 {
@@ -247,20 +256,25 @@ func (m *searcher) postings(ctx context.Context, sql string, fn func(space int32
 	return err
 }
 
-// appendNumbers reads an int4[] in its binary form, which costs a tenth of the general way: posting lists are long. The
-// form (PostgreSQL, array_send) is: number of dimensions, flags, element type, length and first index of the one dimension,
-// then each element behind its length.
-func appendNumbers(to []int32, raw []byte) ([]int32, error) {
-	const header, element = 20, 8
+// appendNumbers reads an int4[] or int8[] in its binary form, which costs a tenth of the general way: posting lists are long.
+// The form (PostgreSQL, array_send) is: number of dimensions, flags, element type, length and first index of the one
+// dimension, then each element behind its length.
+func appendNumbers[N int32 | int64](to []N, raw []byte) ([]N, error) {
+	const header = 20
 	if len(raw) < header {
 		return to, nil // an empty array has no dimension
 	}
+	size := binary.Size(N(0))
 	count := int(binary.BigEndian.Uint32(raw[12:]))
-	if len(raw) != header+count*element {
-		return nil, fmt.Errorf("an array of %d numbers without nulls has %d bytes, not %d", count, header+count*element, len(raw))
+	if len(raw) != header+count*(4+size) {
+		return nil, fmt.Errorf("an array of %d numbers of %d bytes without nulls has %d bytes, not %d", count, size, header+count*(4+size), len(raw))
 	}
-	for at := header; at < len(raw); at += element {
-		to = append(to, int32(binary.BigEndian.Uint32(raw[at+4:]))) //nolint:gosec // the bits of an int4
+	for at := header + 4; at < len(raw); at += 4 + size {
+		if size == 4 {
+			to = append(to, N(int32(binary.BigEndian.Uint32(raw[at:])))) //nolint:gosec // the bits of an int4
+		} else {
+			to = append(to, N(int64(binary.BigEndian.Uint64(raw[at:])))) //nolint:gosec // the bits of an int8
+		}
 	}
 	return to, nil
 }

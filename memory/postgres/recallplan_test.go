@@ -60,7 +60,7 @@ func TestRecallPlans(t *testing.T) {
 	}
 
 	rank := func(change func(*rankQuery)) string {
-		q := rankQuery{org: org, relevance: map[place]float64{{1, 1}: 1}, Search: memory.Search{Ranking: memory.DefaultRanking(), Limit: 8, Spaces: []int32{1}}}
+		q := rankQuery{org: org, among: []candidate{{place{1, 1}, 1}}, Search: memory.Search{Ranking: memory.DefaultRanking(), Limit: 8, Spaces: []int32{1}}}
 		change(&q)
 		sql, _ := q.build()
 		return sql
@@ -69,7 +69,7 @@ func TestRecallPlans(t *testing.T) {
 		name, sql string
 		indexes   []string
 	}{
-		{"expired", expiredMemories, []string{"memories_expires"}},
+		{"expired", expiredDigests, []string{"memories_expires"}},
 		{"frequencies", termFrequencies, []string{"term_frequencies_pkey"}},
 		{"terms of what expired", expiredTerms, []string{"memories_expires", "memory_terms_pkey"}},
 		{"posting lists", postingLists, []string{"Index Only Scan using postings_pkey"}},

@@ -1,10 +1,7 @@
 package postgres
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -15,20 +12,22 @@ import (
 // rankQuery builds the statement that looks candidates up and brings the best. Every value is a parameter; the text depends
 // only on which conditions there are, so that a handful of prepared statements serves every recall. Its parts:
 //
-//	found      the candidates with their relevance, as the search put them together (absent when everything is wanted)
+//	found      candidates with their relevance, as the search put them together (absent when everything is wanted)
 //	standing   what else the score needs: one lookup in memories by its index for each candidate, or, when browsing, all
 //	           live memories of the spaces; here kinds are sorted out
-//	(final)    those within BestShare of the best, by score, nearer element, newer confirmed_at and handle
+//	(final)    those within BestShare of the best, by score, nearer element, newer confirmed_at and handle, each with the
+//	           most relevance among all of standing
 //
 // What is inside a LATERAL with OFFSET 0 runs once per row before it, whatever the planner believes about the sizes. The
 // conditions there compare plain columns: under row-level security an expression such as a + b on the other side of a
 // comparison may not enter an index, since its function is not leakproof.
 type rankQuery struct {
 	memory.Search
-	org       uuid.UUID
-	all       bool // every live memory is a candidate
-	relevance map[place]float64
-	distance  map[place]int
+	org      uuid.UUID
+	all      bool        // every live memory is a candidate
+	among    []candidate // unless all
+	distance map[place]int
+	best     float64 // relevance known of others
 
 	args []any
 }
@@ -47,20 +46,17 @@ func (q *rankQuery) build() (sql string, args []any) {
 	q.args = []any{q.org}
 	with := "WITH "
 	if !q.all {
-		with += "found AS MATERIALIZED (\n" + q.found() + "),\n"
+		with += "found AS MATERIALIZED (\n" + q.candidates() + "),\n"
 	}
 	with += "standing AS MATERIALIZED (\n" + q.standing() + ")"
-	return with + q.best(), q.args
+	return with + q.ordered(), q.args
 }
 
-func (q *rankQuery) found() string {
-	places := slices.SortedFunc(maps.Keys(q.relevance), func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.seq, b.seq))
-	})
-	spaces, seqs := make([]int32, len(places)), make([]int32, len(places))
-	relevance, distances := make([]float64, len(places)), make([]int32, len(places))
-	for i, p := range places {
-		spaces[i], seqs[i], relevance[i], distances[i] = p.space, p.seq, q.relevance[p], int32(q.distance[p]) //nolint:gosec // the depth of a model
+func (q *rankQuery) candidates() string {
+	n := len(q.among)
+	spaces, seqs, relevance, distances := make([]int32, n), make([]int32, n), make([]float64, n), make([]int32, n)
+	for i, f := range q.among {
+		spaces[i], seqs[i], relevance[i], distances[i] = f.space, f.seq, f.relevance, int32(q.distance[f.place]) //nolint:gosec // the depth of a model
 	}
 	return fmt.Sprintf("\tSELECT * FROM unnest(%s::int[], %s::int[], %s::float8[], %s::int[]) AS f (space_id, seq, relevance, distance)",
 		q.arg(spaces), q.arg(seqs), q.arg(relevance), q.arg(distances))
@@ -87,9 +83,9 @@ func (q *rankQuery) standing() string {
 	FROM memories WHERE org_id = $1 AND space_id = ANY (` + q.arg(q.Spaces) + `) AND status = 'live'` + kinds + expiry
 }
 
-// best orders by the score of memory.Ranking, factor by factor as Factors computes them; the program computes the final
+// ordered orders by the score of memory.Ranking, factor by factor as Factors computes them; the program computes the final
 // score from the columns once more.
-func (q *rankQuery) best() string {
+func (q *rankQuery) ordered() string {
 	r := q.Ranking
 	var kind strings.Builder
 	kind.WriteString("CASE kind")
@@ -112,10 +108,10 @@ func (q *rankQuery) best() string {
 	}, "\n\t* ")
 	near := ""
 	if !q.Browse {
-		near = "\nWHERE relevance >= " + q.arg(r.BestShare) + "::float8 * (SELECT max(relevance) FROM standing)"
+		near = "\nWHERE relevance >= " + q.arg(r.BestShare) + "::float8 * greatest(" + q.arg(q.best) + "::float8, (SELECT max(relevance) FROM standing))"
 	}
 	return fmt.Sprintf(`
-SELECT space_id, seq, memory_id, handle, kind, confirmed_at, citations, ignored_by, doubted, unreviewed
+SELECT space_id, seq, memory_id, handle, kind, confirmed_at, citations, ignored_by, doubted, unreviewed, (SELECT max(relevance) FROM standing)
 FROM standing%s
 ORDER BY %s DESC, distance, confirmed_at DESC, handle
 LIMIT %s`, near, score, q.arg(q.Limit+spareCandidates))
