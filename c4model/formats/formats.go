@@ -70,7 +70,7 @@ const (
 )
 
 var draftFixes = []string{
-	"name the model file, such as docs/architecture/workspace.dsl", "stele model draft proposes a model when there is none",
+	"name the model file, such as docs/architecture/workspace.dsl",
 }
 
 // skippedFolders hold other people's models or none.

@@ -60,7 +60,7 @@ func TestFind(t *testing.T) {
 		{"dependencies do not count", map[string]string{"c4/w.dsl": workspaceDSL, "node_modules/x/workspace.dsl": workspaceDSL, "testdata/w.dsl": workspaceDSL, ".cache/w.dsl": workspaceDSL, "a/b/c/d/e/f/w.dsl": workspaceDSL}, "", "c4/w.dsl, Structurizr DSL", "", nil},
 		{"beside another format", map[string]string{"w.dsl": workspaceDSL, "m.c4": likeC4}, "", "w.dsl, Structurizr DSL", "", nil},
 		{"several", map[string]string{"one.dsl": workspaceDSL, "b/two.dsl": workspaceDSL}, "", "", problem.Ambiguous, []string{"holds 2 models: b/two.dsl, one.dsl", "name one of them"}},
-		{"none", map[string]string{"README.md": "# Inn\n", "x.dsl": "job('build') {\n}\n"}, "", "", problem.NotFound, []string{"holds no architecture model", "stele model draft"}},
+		{"none", map[string]string{"README.md": "# Inn\n", "x.dsl": "job('build') {\n}\n"}, "", "", problem.NotFound, []string{"holds no architecture model", "workspace.dsl"}},
 		{"nothing there", nil, "gone", "", problem.NotFound, []string{"there is no file or folder"}},
 		{"LikeC4 folder", map[string]string{"m/model.c4": likeC4}, "", "", problem.Invalid, []string{"no model that is readable yet: m/model.c4 (LikeC4)"}},
 		{"LikeC4 file", map[string]string{"model.likec4": likeC4}, "model.likec4", "", problem.Invalid, []string{"is a LikeC4 model, which is not yet readable"}},

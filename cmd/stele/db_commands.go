@@ -20,7 +20,7 @@ import (
 
 func (a *app) dbCommand() *cobra.Command {
 	c := &cobra.Command{Use: "db", Short: "Look after the database", Args: cobra.NoArgs, Example: "  stele db status",
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+		RunE: a.group}
 	c.AddCommand(
 		a.dbStatusCommand(), a.dbMigrateCommand(),
 		a.embeddedCommand("stop", "Stop the embedded database now", "stop", cobra.NoArgs, func(ctx context.Context, c *embedded.Cluster, _ []string) (any, string, error) {

@@ -168,7 +168,7 @@ func (a *app) askUnlessPiped(question string) (bool, error) {
 
 func (a *app) projectCommand() *cobra.Command {
 	c := &cobra.Command{Use: "project", Short: "List and make projects", Args: cobra.NoArgs, Example: "  stele project list",
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+		RunE: a.group}
 	c.AddCommand(
 		&cobra.Command{
 			Use: "list", Short: "List the projects, and what each is known by", Args: cobra.NoArgs, Example: "  stele project list --json",

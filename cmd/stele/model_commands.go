@@ -19,7 +19,7 @@ import (
 
 func (a *app) modelCommand() *cobra.Command {
 	c := &cobra.Command{Use: "model", Short: "Read, compare and show the architecture model", Args: cobra.NoArgs,
-		Example: "  stele model import docs/architecture/workspace.dsl", RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+		Example: "  stele model import docs/architecture/workspace.dsl", RunE: a.group}
 	run := func(dry bool) func(cmd *cobra.Command, args []string) error {
 		return func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), !dry, func(b *backend, c memory.Caller) error {
@@ -67,6 +67,9 @@ func (a *app) modelCommand() *cobra.Command {
 
 // importModel reads a model with the bindings that it and stele.yaml state, and hands it to the domain.
 func (b *backend) importModel(ctx context.Context, c memory.Caller, name string, dry bool) (memory.ModelReport, error) {
+	if name == "" {
+		return memory.ModelReport{}, problem.Invalidf("path", "no model is named").Fix("name its file or folder, such as docs/architecture/workspace.dsl")
+	}
 	source, err := formats.Find(ctx, name)
 	if err != nil {
 		return memory.ModelReport{}, err
@@ -146,7 +149,7 @@ func (p *place) bindings(root string, m *c4model.Model) ([]c4model.Binding, erro
 
 func (a *app) adrCommand() *cobra.Command {
 	c := &cobra.Command{Use: "adr", Short: "Read architecture decisions", Args: cobra.NoArgs, Example: "  stele adr import docs/adr",
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+		RunE: a.group}
 	c.AddCommand(&cobra.Command{
 		Use: "import DIR", Short: "Make the decisions of a folder known to [[ADR-17]]", Args: cobra.ExactArgs(1),
 		Example: "  stele adr import docs/adr",

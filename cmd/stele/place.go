@@ -82,8 +82,11 @@ func (p *place) look(ctx context.Context) *memory.Seen {
 // relative gives a path relative to the root of the repository, as memories name paths. A glob is kept as it is.
 func (p *place) relative(name string) string {
 	slashed := filepath.ToSlash(name)
-	if p.checkout == nil || strings.ContainsAny(slashed, "*?[{") {
+	if name == "" || p.checkout == nil {
 		return strings.TrimPrefix(slashed, "./")
+	}
+	if strings.ContainsAny(slashed, "*?[{") {
+		return strings.TrimPrefix(strings.TrimPrefix(slashed, filepath.ToSlash(p.checkout.Root)+"/"), "./")
 	}
 	absolute := name
 	if !filepath.IsAbs(name) {

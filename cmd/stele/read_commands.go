@@ -32,8 +32,8 @@ func (a *app) recallCommand() *cobra.Command {
 			if cmd.Flags().Changed("max-tokens") {
 				q.MaxTokens = &maxTokens
 			}
-			if cmd.Flags().Changed("limit") && (q.Limit < 1 || q.Limit > memory.MaxLimit) {
-				return problem.Invalidf("limit", "%d is out of range", q.Limit).Fix("give 1 to %d", memory.MaxLimit)
+			if err := checkLimit(q.Limit); err != nil {
+				return err
 			}
 			if asOf != "" {
 				at, err := until("as-of", asOf)
@@ -72,6 +72,14 @@ func (a *app) recallCommand() *cobra.Command {
 	return c
 }
 
+// checkLimit refuses what the domain would take for its default, or cut to its maximum.
+func checkLimit(n int) error {
+	if n < 1 || n > memory.MaxLimit {
+		return problem.Invalidf("limit", "%d is out of range", n).Fix("give 1 to %d", memory.MaxLimit)
+	}
+	return nil
+}
+
 func (a *app) listCommand() *cobra.Command {
 	var r memory.ListRequest
 	var kinds []string
@@ -81,6 +89,9 @@ func (a *app) listCommand() *cobra.Command {
 		Example: `  stele list --since today
   stele list --element shop.api --status all`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkLimit(r.Limit); err != nil {
+				return err
+			}
 			for _, k := range kinds {
 				r.Kinds = append(r.Kinds, memory.Kind(k))
 			}
@@ -167,6 +178,9 @@ func (a *app) timelineCommand() *cobra.Command {
 		Use: "timeline HANDLE", Short: "Show what was recorded around a memory on its elements", Args: cobra.ExactArgs(1),
 		Example: "  stele timeline m-7k3f9qa", ValidArgsFunction: a.completeHandles,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkLimit(limit); err != nil {
+				return err
+			}
 			return a.with(cmd.Context(), false, func(b *backend, c memory.Caller) error {
 				t, err := b.Timeline(cmd.Context(), c, args[0], limit)
 				if err != nil {
@@ -240,6 +254,9 @@ func (a *app) contextCommand() *cobra.Command {
 		Use: "context TASK", Short: "Show which elements, files and memories a task is about", Args: cobra.MinimumNArgs(1),
 		Example: `  stele context "let customers change an order after checkout"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkLimit(limit); err != nil {
+				return err
+			}
 			task, err := a.text(args)
 			if err != nil {
 				return err

@@ -55,6 +55,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 // usage recognises cobra's errors about a command line; they are texts without a type.
 var usage = regexp.MustCompile(`^(unknown (command|flag|shorthand)|flag needs an argument|invalid argument|required flag)`)
 
+// conversion finds the name of the function in Go's errors about numbers.
+var conversion = regexp.MustCompile(`: strconv\.\w+: parsing "[^"]*": `)
+
 // asProblem is the one place where errors become what people see.
 func (a *app) asProblem(ctx context.Context, command *cobra.Command, err error) *problem.Error {
 	if p, ok := problem.As(err); ok {
@@ -64,7 +67,7 @@ func (a *app) asProblem(ctx context.Context, command *cobra.Command, err error) 
 		return problem.New(problem.Unavailable, "", "interrupted")
 	}
 	// What is left either comes from cobra, which names the flag or the argument, or is a fault.
-	text := strings.Join(strings.Fields(err.Error()), " ")
+	text := conversion.ReplaceAllString(strings.Join(strings.Fields(err.Error()), " "), ": ")
 	if strings.HasPrefix(text, "accepts ") || strings.HasPrefix(text, "requires ") {
 		return problem.Invalidf("", "the number of arguments is wrong").Fix("write: %s", command.UseLine()).Fix("see: %s --help", command.CommandPath())
 	}
@@ -118,7 +121,7 @@ func (a *app) root() *cobra.Command {
 		Example: `  stele init
   stele remember --kind pitfall --element shop.api "Stock is cached 60 s."
   stele recall "why is the stock wrong"`,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: a.group,
 	}
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON document")
 	root.PersistentFlags().StringVar(&a.project, "project", "", "project: id, name or identity (default: by repository)")
@@ -148,6 +151,14 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", a.width)))
 	return root
+}
+
+// group runs a command that is only the name of others: it says what they are.
+func (a *app) group(c *cobra.Command, _ []string) error {
+	if a.json {
+		return problem.Invalidf("", "%s does nothing by itself", c.CommandPath()).Fix("name one of its commands: %s --help lists them", c.CommandPath())
+	}
+	return c.Help()
 }
 
 const (

@@ -152,8 +152,16 @@ bindings:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if _, found, err := config.ReadRepository(t.TempDir()); found || err != nil {
+	root := t.TempDir()
+	if _, found, err := config.ReadRepository(root); found || err != nil {
 		t.Errorf("an absent file: %v, %v", found, err)
+	}
+	// What a hostile repository may carry instead.
+	if err := os.Symlink(os.DevNull, filepath.Join(root, config.RepositoryFile)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := config.ReadRepository(root); !problem.Is(err, problem.Invalid) || !strings.Contains(err.Error(), "no regular file") {
+		t.Errorf("a device: %v", err)
 	}
 }
 

@@ -3,12 +3,12 @@ package config
 import (
 	"errors"
 	"fmt"
+	"github.com/stele-dev/stele/c4model"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"github.com/goccy/go-yaml"
 	"github.com/google/uuid"
 
@@ -39,6 +39,10 @@ func ReadRepository(root string) (r Repository, found bool, err error) {
 	if err == nil && info.Size() > maxRepositoryFile {
 		return Repository{}, false, problem.Invalidf(path, "the file has %d bytes, at most %d are read", info.Size(), maxRepositoryFile).
 			Fix("keep ids and globs in it, nothing else")
+	}
+	// A repository may carry a link to a device, which says it is empty and never ends.
+	if err == nil && !info.Mode().IsRegular() {
+		return Repository{}, false, problem.Invalidf(path, "it is no regular file").Fix("make it a file or remove it")
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -90,7 +94,7 @@ func ParseRepository(path string, text []byte) (Repository, error) {
 	}
 	for key, globs := range file.Bindings {
 		for _, glob := range globs {
-			if !doublestar.ValidatePattern(glob) || strings.TrimSpace(glob) == "" {
+			if !c4model.ValidPattern(glob) || strings.TrimSpace(glob) == "" {
 				return Repository{}, problem.Invalidf(path, "bindings: %s: %q is not a glob", key, glob).Fix("write a path or a glob such as auth/**")
 			}
 		}
