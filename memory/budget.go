@@ -180,24 +180,33 @@ func (a *answer) neighbours(ctx context.Context, hits []Result) ([]Result, error
 			}
 		}
 	}
-	for _, h := range sources {
-		if len(out) == maxNeighbours {
-			break
-		}
-		names := []string{h.Handle}
+	if len(out) == maxNeighbours || len(sources) == 0 {
+		return out, nil
+	}
+	names := make([][]string, len(sources))
+	for i, h := range sources {
+		names[i] = []string{h.Handle}
 		if h.Title != "" {
-			names = append(names, h.Title)
+			names[i] = append(names[i], h.Title)
 		}
-		ids, err := a.view.Linking(ctx, a.spaces, names, maxNeighbours+len(hits))
-		if err != nil {
-			return nil, err
-		}
-		records, err := a.loadLinked(ctx, ids)
-		if err != nil {
-			return nil, err
-		}
-		for i := range records {
-			add(h, a.result(&records[i]))
+	}
+	linking, err := a.view.Linking(ctx, a.spaces, names, maxNeighbours+len(hits))
+	if err != nil {
+		return nil, err
+	}
+	records, err := a.loadLinked(ctx, slices.Concat(linking...))
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[uuid.UUID]*Record, len(records))
+	for i := range records {
+		byID[records[i].ID] = &records[i]
+	}
+	for i, h := range sources {
+		for _, id := range linking[i] {
+			if r := byID[id]; r != nil {
+				add(h, a.result(r))
+			}
 		}
 	}
 	return out, nil

@@ -36,8 +36,9 @@ type recallView interface {
 	// PathPatterns gives the paths and globs of the project's files that live memories of the spaces name and whose literal
 	// beginning is one of the prefixes or inside one of the folders ("" is the root).
 	PathPatterns(ctx context.Context, spaces []int32, project uuid.UUID, prefixes, folders []string) ([]PathPattern, error)
-	// Linking gives the live memories of the spaces whose text links to one of the names, newest confirmed first.
-	Linking(ctx context.Context, spaces []int32, names []string, limit int) ([]uuid.UUID, error)
+	// Linking gives for each set of names the live memories of the spaces whose text links to one of them, newest confirmed
+	// first, at most limit.
+	Linking(ctx context.Context, spaces []int32, names [][]string, limit int) ([][]uuid.UUID, error)
 	// Past gives the memories of the spaces that had text at a moment as they were then, from the logs: the version, status,
 	// confirmations, attachments, doubts and citations of that moment. Paths, expiry and the names of elements are today's,
 	// since their changes are not logged; IgnoredBy is 0.

@@ -413,19 +413,38 @@ func (v *view) PathPatterns(ctx context.Context, spaces []int32, project uuid.UU
 	})
 }
 
-// Linking gives the live memories whose text links to one of the names.
-func (v *view) Linking(ctx context.Context, spaces []int32, names []string, limit int) ([]uuid.UUID, error) {
-	hashes := make([][]byte, len(names))
-	for i, n := range names {
-		hashes[i] = v.linkHash(n)
+// linking walks from the names to what links to them; there are fewer links than memories.
+const linking = `
+	SELECT w.ordinal, m.memory_id
+	FROM unnest($3::int[], $4::bytea[]) AS w (ordinal, hash)
+	CROSS JOIN LATERAL (SELECT memory_id FROM links WHERE org_id = $1 AND target_hash = w.hash OFFSET 0) l
+	CROSS JOIN LATERAL (SELECT memory_id, space_id, handle, confirmed_at FROM memories
+		WHERE org_id = $1 AND memory_id = l.memory_id AND status = 'live' OFFSET 0) m
+	WHERE m.space_id = ANY ($2)
+	GROUP BY w.ordinal, m.memory_id, m.confirmed_at, m.handle
+	ORDER BY w.ordinal, m.confirmed_at DESC, m.handle`
+
+// Linking gives the live memories whose text links to one of the names of each set.
+func (v *view) Linking(ctx context.Context, spaces []int32, names [][]string, limit int) ([][]uuid.UUID, error) {
+	var sets []int32
+	var hashes [][]byte
+	for i, set := range names {
+		for _, n := range set {
+			sets, hashes = append(sets, int32(i)), append(hashes, v.linkHash(n)) //nolint:gosec // a few
+		}
 	}
-	rows, err := v.tx.Query(ctx, `
-		SELECT m.memory_id FROM memories m
-		WHERE m.org_id = $1 AND m.space_id = ANY ($2) AND m.status = 'live'
-		  AND m.memory_id IN (SELECT l.memory_id FROM links l WHERE l.org_id = $1 AND l.target_hash = ANY ($3))
-		ORDER BY m.confirmed_at DESC, m.handle LIMIT $4`, v.org, spaces, hashes, limit)
+	rows, err := v.tx.Query(ctx, linking, v.org, spaces, sets, hashes)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	out := make([][]uuid.UUID, len(names))
+	var set int32
+	var id uuid.UUID
+	_, err = pgx.ForEachRow(rows, []any{&set, &id}, func() error {
+		if len(out[set]) < limit {
+			out[set] = append(out[set], id)
+		}
+		return nil
+	})
+	return out, err
 }

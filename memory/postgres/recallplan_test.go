@@ -35,7 +35,8 @@ const planFixture = `
 	INSERT INTO term_frequencies (org_id, space_id, term, df) SELECT org_id, space_id, term, count(*) FROM postings GROUP BY 1, 2, 3;
 	INSERT INTO attachments (org_id, memory_id, element_id, attached_at, reason)
 		SELECT m.org_id, m.memory_id, e.element_id, '2030-01-01', 'writer'
-		FROM memories m JOIN elements e ON e.key = (m.seq % 150)::text;`
+		FROM memories m JOIN elements e ON e.key = (m.seq % 150)::text;
+	INSERT INTO links (org_id, memory_id, ordinal, target_hash, target) SELECT org_id, memory_id, 0, decode(md5(seq::text), 'hex'), '' FROM memories;`
 
 // Recall must not get slow because the planner changes its mind: each statement goes through its index, as the role that
 // serves and under row-level security.
@@ -75,6 +76,7 @@ func TestRecallPlans(t *testing.T) {
 		{"posting lists", postingLists, []string{"Index Only Scan using postings_pkey"}},
 		{"postings among some", postingsAmong, []string{"Index Only Scan using postings_pkey", "AND (seq = c.seq)"}},
 		{"attached", attachedTo, []string{"attachments_element", "memories_pkey"}},
+		{"linking", linking, []string{"links_target", "memories_pkey"}},
 		{"places", placesOf, []string{"memories_pkey"}},
 		{"rank", rank(func(*rankQuery) {}), []string{"memories_seq"}},
 		{"rank with kinds", rank(func(q *rankQuery) { q.Narrow.Kinds = memory.Kinds }), []string{"memories_seq"}},
