@@ -43,6 +43,9 @@ func (a *app) initCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if b.place.unclear != nil && a.project == "" && b.config.Project == "" {
+				return b.place.unclear
+			}
 			if b.place.checkout == nil && a.project == "" && b.config.Project == "" {
 				return problem.Invalidf("", "this folder is in no git repository").
 					Fix("run git init first, or name the project: stele --project NAME init")

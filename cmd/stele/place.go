@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"github.com/google/uuid"
 
 	"github.com/stele-dev/stele/internal/config"
@@ -23,6 +24,7 @@ import (
 type place struct {
 	dir      string
 	checkout *checkout.Checkout // nil outside any repository
+	unclear  error              // why the repository that is there cannot be known; nothing may be guessed then
 	file     config.Repository  // zero without stele.yaml
 
 	mu      sync.Mutex
@@ -37,7 +39,9 @@ func findPlace(ctx context.Context, dir string) (*place, error) {
 		return p, nil
 	}
 	if err != nil {
-		return nil, err
+		// Whoever names the project needs no repository.
+		p.unclear = err
+		return p, ctx.Err()
 	}
 	p.checkout = c
 	p.file, _, err = config.ReadRepository(c.Root)
@@ -79,14 +83,19 @@ func (p *place) look(ctx context.Context) *memory.Seen {
 	return &seen
 }
 
-// relative gives a path relative to the root of the repository, as memories name paths. A glob is kept as it is.
+// relative gives a path relative to the root of the repository, as memories name paths. Of a glob, that is the folder it
+// begins with.
 func (p *place) relative(name string) string {
 	slashed := filepath.ToSlash(name)
 	if name == "" || p.checkout == nil {
 		return strings.TrimPrefix(slashed, "./")
 	}
 	if strings.ContainsAny(slashed, "*?[{") {
-		return strings.TrimPrefix(strings.TrimPrefix(slashed, filepath.ToSlash(p.checkout.Root)+"/"), "./")
+		folder, pattern := doublestar.SplitPattern(slashed)
+		if folder = p.relative(filepath.FromSlash(folder)); folder == "." {
+			return pattern
+		}
+		return folder + "/" + pattern
 	}
 	absolute := name
 	if !filepath.IsAbs(name) {
@@ -152,6 +161,9 @@ func (b *backend) resolve(ctx context.Context, named string, writes bool) (uuid.
 			return uuid.Nil, err
 		}
 		return b.make(ctx, name, nil, writes)
+	}
+	if b.place.unclear != nil {
+		return uuid.Nil, b.place.unclear
 	}
 	identities := b.place.identities()
 	for _, identity := range identities {

@@ -30,30 +30,51 @@ type Checkout struct {
 	origin string // identity of the repository it was cloned from, when that is a folder on this machine
 }
 
-// ErrOutside says that a folder lies in no repository, or that there is no git to ask.
+// ErrOutside says that a folder lies in no repository.
 var ErrOutside = errors.New("not in a git repository")
 
-// Find gives the checkout that folder dir lies in, or ErrOutside.
+// Find gives the checkout that folder dir lies in, or ErrOutside. Where there is a repository that git does not tell about,
+// the error is a problem: what holds for a folder outside any repository would be wrong there.
 func Find(ctx context.Context, dir string) (*Checkout, error) {
 	out, err := git(ctx, dir, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir")
 	if err != nil {
 		var failed *exec.ExitError
 		switch {
 		case errors.As(err, &failed) && bytes.Contains(failed.Stderr, []byte("dubious ownership")):
-			return nil, problem.New(problem.Unavailable, dir, "git does not trust this repository, which another user owns",
-				"run: git config --global --add safe.directory "+dir, "or name the project with --project").Because(err)
+			return nil, unclear(err, dir, "git does not trust this repository, which another user owns", "run: git config --global --add safe.directory "+dir)
+		case errors.As(err, &failed) && bytes.Contains(failed.Stderr, []byte("must be run in a work tree")):
+			return nil, unclear(err, dir, "this is the inside of a repository, which has no files to work on", "call Stele in a working tree of it")
+		case errors.Is(err, exec.ErrNotFound) && insideRepository(dir):
+			return nil, unclear(err, dir, "this folder belongs to a git repository, and git is not installed", "install git")
 		case errors.As(err, &failed) && ctx.Err() == nil, errors.Is(err, exec.ErrNotFound):
 			return nil, ErrOutside
 		}
-		return nil, problem.New(problem.Unavailable, dir, "git did not answer", "name the project with --project").Because(err)
+		return nil, unclear(err, dir, "git did not answer")
 	}
 	lines := strings.Split(out, "\n")
 	if len(lines) != 3 {
-		return nil, problem.New(problem.Unavailable, dir, "git's answer was not understood", "name the project with --project")
+		return nil, unclear(nil, dir, "git's answer was not understood")
 	}
 	c := &Checkout{Root: resolved(lines[0]), GitDir: resolved(lines[1]), CommonDir: resolved(lines[2])}
 	c.findRemote(ctx)
 	return c, nil
+}
+
+// unclear is a repository that is there and cannot be known.
+func unclear(cause error, dir, detail string, fixes ...string) error {
+	return problem.New(problem.Unavailable, dir, detail, append(fixes, "name the project with --project")...).Because(cause)
+}
+
+// insideRepository tells, without git, whether a folder or one above it holds a repository.
+func insideRepository(dir string) bool {
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return true
+		}
+		if dir == filepath.Dir(dir) {
+			return false
+		}
+	}
 }
 
 // findRemote reads origin, else the only remote there is.

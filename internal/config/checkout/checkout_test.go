@@ -6,9 +6,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stele-dev/stele/internal/config/checkout"
+	"github.com/stele-dev/stele/internal/problem"
 )
 
 func TestNormalize(t *testing.T) {
@@ -151,5 +153,26 @@ func TestHead(t *testing.T) {
 	run(t, empty, "init", "-q", "-b", "main")
 	if commit, branch := find(t, empty).Head(t.Context()); commit != "" || branch != "main" {
 		t.Errorf("before the first commit: %q on %q", commit, branch)
+	}
+}
+
+// It cannot be parallel: the way to git belongs to the process.
+func TestWhatGitDoesNotTellIsAProblem(t *testing.T) {
+	dir := repository(t)
+	for name, inside := range map[string]string{"git folder": filepath.Join(dir, ".git"), "bare": filepath.Join(t.TempDir(), "bare.git")} {
+		if name == "bare" {
+			run(t, filepath.Dir(inside), "init", "-q", "--bare", inside)
+		}
+		if _, err := checkout.Find(t.Context(), inside); !problem.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "--project") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	outside := t.TempDir()
+	t.Setenv("PATH", "")
+	if _, err := checkout.Find(t.Context(), filepath.Join(dir, "api")); !problem.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "git is not installed") {
+		t.Errorf("without git, in a repository: %v", err)
+	}
+	if _, err := checkout.Find(t.Context(), outside); !errors.Is(err, checkout.ErrOutside) {
+		t.Errorf("without git, outside: %v", err)
 	}
 }
