@@ -69,7 +69,7 @@ const (
 	maxListed = 10
 )
 
-var draftFixes = []string{
+var namingFixes = []string{
 	"name the model file, such as docs/architecture/workspace.dsl",
 }
 
@@ -120,7 +120,7 @@ func Find(ctx context.Context, name string) (Source, error) {
 	info, err := os.Stat(absolute)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Source{}, problem.New(problem.NotFound, "path", fmt.Sprintf("there is no file or folder %s", name), draftFixes...)
+		return Source{}, problem.New(problem.NotFound, "path", fmt.Sprintf("there is no file or folder %s", name), namingFixes...)
 	case err != nil:
 		return Source{}, problem.New(problem.NotFound, "path", fmt.Sprintf("%s cannot be read", name), "check its permissions").Because(err)
 	}
@@ -241,7 +241,7 @@ func search(ctx context.Context, root *c4model.Root, dir, called string) (string
 	case len(unread) > 0:
 		return "", problem.Invalidf("path", "%s holds no model that is readable yet: %s", called, list(unread)).Fix("use Structurizr DSL or a Structurizr workspace.json")
 	}
-	return "", problem.New(problem.NotFound, "path", fmt.Sprintf("%s holds no architecture model", called), draftFixes...)
+	return "", problem.New(problem.NotFound, "path", fmt.Sprintf("%s holds no architecture model", called), namingFixes...)
 }
 
 // withoutExports drops a workspace.json that lies beside the DSL file it was exported from.

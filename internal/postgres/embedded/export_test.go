@@ -25,6 +25,14 @@ func (c *Cluster) NightlyBackup(ctx context.Context, now time.Time) error {
 	return c.folder.nightlyBackup(ctx, inst, now)
 }
 
+// FreshDir is the folder that a new cluster would be made in.
+func (c *Cluster) FreshDir() (string, error) {
+	if err := c.folder.create(); err != nil {
+		return "", err
+	}
+	return c.folder.freshDir()
+}
+
 // Paths that tests damage or look at.
 func (c *Cluster) ServerData() string        { return c.folder.dataDir() }
 func (c *Cluster) BackupDir() string         { return c.folder.backupDir() }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -408,6 +409,30 @@ func TestFoldersThatCannotBe(t *testing.T) {
 }
 
 // TestLookingStartsNothing: status and stop of a folder that is not there leave it so.
+// An initdb goes on when the process that started it is killed, and clears its folder away when it fails.
+func TestAnUnfinishedClusterIsNotInTheWay(t *testing.T) {
+	t.Parallel()
+	c, err := embedded.New(embedded.Config{DataDir: filepath.Join(pgtest.Dir(t), "data"), Idle: shortIdle})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unfinished, err := c.FreshDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeAsServer(t, filepath.Join(unfinished, "PG_VERSION"), "15\n")
+	fresh, err := c.FreshDir()
+	if err != nil || fresh == unfinished {
+		t.Errorf("the next attempt uses %s, the one before %s: %v", fresh, unfinished, err)
+	}
+	if _, err := os.Stat(unfinished); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the unfinished cluster stays: %v", err)
+	}
+	if entries, err := os.ReadDir(fresh); err != nil || len(entries) > 0 {
+		t.Errorf("the new folder is not empty: %v, %v", entries, err)
+	}
+}
+
 func TestLookingStartsNothing(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(pgtest.Dir(t), "stele")

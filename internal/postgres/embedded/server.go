@@ -258,8 +258,8 @@ func (f folder) ensureCluster(ctx context.Context, inst installation.Installatio
 		}
 		return nil
 	}
-	fresh := f.path("data.new")
-	if err := f.initCluster(ctx, inst, fresh, s, unsafe); err != nil {
+	fresh, err := f.initCluster(ctx, inst, s, unsafe)
+	if err != nil {
 		return err
 	}
 	if err := os.Rename(fresh, f.dataDir()); err != nil {
@@ -268,17 +268,36 @@ func (f folder) ensureCluster(ctx context.Context, inst installation.Installatio
 	return syncDir(f.path())
 }
 
-// initCluster makes a new cluster in dir, which must not matter: what is there is removed.
-func (f folder) initCluster(ctx context.Context, inst installation.Installation, dir string, s secrets, unsafe bool) (err error) {
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("removing an unfinished cluster: %w", err)
+// freshCluster begins the names of clusters that are being made.
+const freshCluster = "data.new-"
+
+// freshDir makes an empty folder for a new cluster, of a name of its own: an initdb whose starter was killed goes on in
+// the one it was given, and clears it away when it fails. Such unfinished ones are removed as far as they let themselves.
+func (f folder) freshDir() (string, error) {
+	entries, err := os.ReadDir(f.path())
+	if err != nil {
+		return "", fmt.Errorf("looking for unfinished clusters: %w", err)
 	}
-	if err := f.ownedDir(dir); err != nil {
-		return err
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), freshCluster) {
+			_ = os.RemoveAll(f.path(e.Name())) // one that is still written to goes with the next attempt
+		}
+	}
+	dir, err := os.MkdirTemp(f.path(), freshCluster)
+	if err != nil {
+		return "", fmt.Errorf("making a folder for a new cluster: %w", err)
+	}
+	return dir, f.ownedDir(dir)
+}
+
+// initCluster makes a new cluster in a folder of its own.
+func (f folder) initCluster(ctx context.Context, inst installation.Installation, s secrets, unsafe bool) (dir string, err error) {
+	if dir, err = f.freshDir(); err != nil {
+		return "", err
 	}
 	password, err := f.passwordFile(s.Admin)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, os.Remove(password)) }()
 	// Bytes decide the order, so an upgrade of the system's collations cannot corrupt an index; upper and lower case know
@@ -300,12 +319,12 @@ func (f folder) initCluster(ctx context.Context, inst installation.Installation,
 	runAs(cmd, f.account)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return "", ctx.Err()
 		}
-		return problem.New(problem.Unavailable, "", fmt.Sprintf("initdb could not make the database cluster: %s", lastLine(out)),
+		return "", problem.New(problem.Unavailable, "", fmt.Sprintf("initdb could not make the database cluster: %s", errorLine(out)),
 			"check the free space and the permissions of "+f.dir).Because(err)
 	}
-	return nil
+	return dir, nil
 }
 
 // passwordFile writes a password where the server's account, and nobody else, can read it.
@@ -361,6 +380,16 @@ func openLog(path string) (*os.File, error) {
 		return nil, fmt.Errorf("opening the log: %w", err)
 	}
 	return f, nil
+}
+
+// errorLine is the line that says what was wrong; after it, initdb tells how it cleans up.
+func errorLine(out []byte) string {
+	for l := range strings.Lines(string(out)) {
+		if strings.Contains(l, "error: ") || strings.Contains(l, "FATAL: ") {
+			return strings.TrimSpace(l)
+		}
+	}
+	return lastLine(out)
 }
 
 func lastLine(out []byte) string {

@@ -70,8 +70,8 @@ func (c *Cluster) carryOver(ctx context.Context, major int, old *installation.In
 	if err != nil {
 		return err
 	}
-	fresh := f.path("data.new")
-	if err := f.initCluster(ctx, newest, fresh, s, c.cfg.Unsafe); err != nil {
+	fresh, err := f.initCluster(ctx, newest, s, c.cfg.Unsafe)
+	if err != nil {
 		return err
 	}
 	report("made a new cluster with PostgreSQL " + newest.Version)
