@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/stele-dev/stele/internal/problem"
 )
 
@@ -222,7 +220,7 @@ func NormalizePattern(written string) (string, error) {
 	if p == "." || p == "" {
 		return "**", nil
 	}
-	if !doublestar.ValidatePattern(p) {
+	if !ValidPattern(p) {
 		return "", problem.Invalidf("pattern", "%q is no valid glob", written).Fix("close every [ and {")
 	}
 	if strings.HasPrefix(p, "#") {

@@ -9,7 +9,7 @@ import (
 
 // Matches tells whether a binding pattern covers a repository-relative path. Patterns follow gitignore: one without a
 // slash matches a name at any depth, one with a slash is anchored at the root, and a pattern that matches a folder
-// covers everything below it. The pattern must be valid (doublestar.ValidatePattern); an invalid one matches nothing.
+// covers everything below it. The pattern must be valid (ValidPattern); an invalid one matches nothing.
 func Matches(pattern, path string) bool {
 	p := strings.TrimSuffix(strings.TrimPrefix(pattern, "/"), "/")
 	if p == "" || p == "." {
@@ -28,6 +28,40 @@ func Matches(pattern, path string) bool {
 		}
 		path = path[:i]
 	}
+}
+
+// maxAlternatives bounds what the braces of one pattern expand to, multiplied out: matching tries them one after the
+// other, so that 26 pairs of braces would mean 2²⁶ comparisons of one path.
+const maxAlternatives = 256
+
+// ValidPattern tells whether a pattern can be matched: well formed, and of a bounded number of alternatives.
+func ValidPattern(pattern string) bool {
+	if !doublestar.ValidatePattern(pattern) {
+		return false
+	}
+	total := 1
+	var open []int // commas in each open brace
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '\\':
+			i++
+		case '{':
+			open = append(open, 0)
+		case ',':
+			if len(open) > 0 {
+				open[len(open)-1]++
+			}
+		case '}':
+			if len(open) > 0 {
+				total *= open[len(open)-1] + 1
+				open = open[:len(open)-1]
+			}
+		}
+		if total > maxAlternatives {
+			return false
+		}
+	}
+	return true
 }
 
 // Owners gives the indexes of the patterns that own a path: those of the most specific pattern that covers it. More than

@@ -2,6 +2,7 @@ package c4model
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -61,6 +62,24 @@ func TestStaticPrefix(t *testing.T) {
 	for glob, want := range map[string]string{"auth/mw/**": "auth/mw", "*.go": "", "auth/mw.go": "auth/mw.go", "a/b*": "a", "a/": "a", "**": ""} {
 		if got := StaticPrefix(glob); got != want {
 			t.Errorf("StaticPrefix(%q) = %q, want %q", glob, got, want)
+		}
+	}
+}
+
+func TestValidPattern(t *testing.T) {
+	t.Parallel()
+	for pattern, want := range map[string]bool{
+		"src/**/*.{ts,tsx}":                   true,
+		"{a,b,{c,d}}/x":                       true,
+		"a/[b":                                false,
+		`a/\[b`:                               true,
+		strings.Repeat("{a,b}", 8):            true,
+		strings.Repeat("{a,b}", 9):            false,
+		strings.Repeat("{a,a}", 26) + "b":     false,
+		"{" + strings.Repeat("a,", 300) + "}": false,
+	} {
+		if got := ValidPattern(pattern); got != want {
+			t.Errorf("ValidPattern(%.40q) = %v, want %v", pattern, got, want)
 		}
 	}
 }

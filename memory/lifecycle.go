@@ -15,6 +15,9 @@ import (
 // Get opens memories by handle, id or title, in the order asked. Those the caller may not see do not exist for it. The
 // session is taken to have been shown them.
 func (s *Service) Get(ctx context.Context, c Caller, refs []string) ([]Memory, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
 	if len(refs) == 0 {
 		return nil, problem.Invalidf("memories", "no memory is named").Fix("give one or more handles such as m-7k3f9qa")
 	}
@@ -48,8 +51,13 @@ func (s *Service) Get(ctx context.Context, c Caller, refs []string) ([]Memory, e
 	return out, s.impress(ctx, c, shown)
 }
 
-// change runs a write on one memory under the lock of its space.
-func (s *Service) change(ctx context.Context, c Caller, field, ref string, fn func(tx Tx, r *Record, now time.Time) error) (Memory, error) {
+// change runs a write on one memory under the lock of its space. now is read within the lock, so that the order of times is
+// the order of writes.
+func (s *Service) change(ctx context.Context, c Caller, ref string, fn func(tx Tx, r *Record, now time.Time) error) (Memory, error) {
+	const field = "memory"
+	if err := c.check(); err != nil {
+		return Memory{}, err
+	}
 	var space SpaceKey
 	var id uuid.UUID
 	err := s.store.View(ctx, c.Org, func(v View) error {
@@ -64,7 +72,6 @@ func (s *Service) change(ctx context.Context, c Caller, field, ref string, fn fu
 		return Memory{}, err
 	}
 	var out Memory
-	now := s.now()
 	err = s.store.Write(ctx, c.Org, []SpaceKey{space}, func(tx Tx) error {
 		recs, err := tx.Records(ctx, []uuid.UUID{id})
 		if err != nil {
@@ -76,7 +83,7 @@ func (s *Service) change(ctx context.Context, c Caller, field, ref string, fn fu
 		if recs[0].Status == Erased {
 			return problem.New(problem.Conflict, field, recs[0].Handle+" was erased; nothing is left to change", "write it as a new memory")
 		}
-		if err := fn(tx, &recs[0], now); err != nil {
+		if err := fn(tx, &recs[0], s.now()); err != nil {
 			return err
 		}
 		return s.show(ctx, tx, c, id, &out)
@@ -104,7 +111,7 @@ func (s *Service) Confirm(ctx context.Context, c Caller, r ConfirmRequest) (Memo
 	if err := checkText("note", note, MaxWhyBytes, "shorten it"); err != nil {
 		return Memory{}, err
 	}
-	m, err := s.change(ctx, c, "memory", r.Memory, func(tx Tx, rec *Record, now time.Time) error {
+	m, err := s.change(ctx, c, r.Memory, func(tx Tx, rec *Record, now time.Time) error {
 		if err := mustBeLive(ctx, tx, "memory", rec); err != nil {
 			return err
 		}
@@ -193,8 +200,11 @@ func (s *Service) Edit(ctx context.Context, c Caller, r EditRequest) (Memory, er
 			return Memory{}, err
 		}
 	}
-	m, err := s.change(ctx, c, "memory", r.Memory, func(tx Tx, rec *Record, now time.Time) error {
+	m, err := s.change(ctx, c, r.Memory, func(tx Tx, rec *Record, now time.Time) error {
 		if err := mustBeLive(ctx, tx, "memory", rec); err != nil {
+			return err
+		}
+		if err := c.mayEdit(rec, r); err != nil {
 			return err
 		}
 		if r.Revision != 0 && r.Revision != rec.Revision {
@@ -222,11 +232,38 @@ func (s *Service) Edit(ctx context.Context, c Caller, r EditRequest) (Memory, er
 	return m, nil
 }
 
+// mayEdit refuses what would take another's memory out of recall by the back door.
+func (c Caller) mayEdit(rec *Record, r EditRequest) error {
+	switch {
+	case c.mayReview() || rec.User == c.User:
+		return nil
+	case rec.Scope == Organization:
+		return problem.New(problem.Forbidden, "memory", "changing another author's organization memory needs the reviewer role",
+			"say that it does not hold: confirm it with holds: false")
+	case r.Expires != nil:
+		return problem.New(problem.Forbidden, "expires", "changing when another author's memory expires needs the reviewer role",
+			"say that it does not hold: confirm it with holds: false")
+	}
+	return nil
+}
+
+// boundElements refuses more elements than a memory may be attached to.
+func boundElements(names []string) error {
+	if len(names) > MaxElements {
+		return problem.Invalidf("elements", "%d elements are more than the %d a memory may be attached to", len(names), MaxElements).
+			Fix("attach it to their common parent")
+	}
+	return nil
+}
+
 // reattach applies the elements and paths of an edit. Elements named by a person replace all; new paths bring theirs.
 func (s *Service) reattach(ctx context.Context, tx Tx, c Caller, rec *Record, r EditRequest, paths []string, now time.Time) error {
 	names := []string{}
 	if r.Elements != nil {
 		names = *r.Elements
+	}
+	if err := boundElements(names); err != nil {
+		return err
 	}
 	if r.Paths != nil {
 		rec.Paths = paths
@@ -266,7 +303,7 @@ func (s *Service) reattach(ctx context.Context, tx Tx, c Caller, rec *Record, r 
 // Forget takes a memory out of recall, reversibly; with Erase it destroys every text of it for good.
 func (s *Service) Forget(ctx context.Context, c Caller, r ForgetRequest) (ForgetResponse, error) {
 	out := ForgetResponse{Warnings: []string{}}
-	m, err := s.change(ctx, c, "memory", r.Memory, func(tx Tx, rec *Record, now time.Time) error {
+	m, err := s.change(ctx, c, r.Memory, func(tx Tx, rec *Record, now time.Time) error {
 		switch {
 		case r.Erase && !c.mayReview():
 			return problem.New(problem.Forbidden, "erase", "erasing a memory for good needs the reviewer role", "forget it without erase; that is reversible")
@@ -303,7 +340,7 @@ func (s *Service) Forget(ctx context.Context, c Caller, r ForgetRequest) (Forget
 
 // Restore brings a retired memory back into recall, or a superseded one whose successors are gone.
 func (s *Service) Restore(ctx context.Context, c Caller, ref string) (Memory, error) {
-	m, err := s.change(ctx, c, "memory", ref, func(tx Tx, rec *Record, now time.Time) error {
+	m, err := s.change(ctx, c, ref, func(tx Tx, rec *Record, now time.Time) error {
 		if !c.mayReview() && rec.User != c.User {
 			return problem.New(problem.Forbidden, "memory", "restoring another author's memory needs the reviewer role", "ask a reviewer")
 		}
@@ -336,7 +373,13 @@ func (s *Service) Restore(ctx context.Context, c Caller, ref string) (Memory, er
 
 // List gives the memories of the project, the caller's own and the organization's, newest first.
 func (s *Service) List(ctx context.Context, c Caller, r ListRequest) (ListResponse, error) {
-	if r.Limit <= 0 || r.Limit > MaxLimit {
+	if err := c.check(); err != nil {
+		return ListResponse{}, err
+	}
+	if r.Limit < 0 || r.Limit > MaxLimit {
+		return ListResponse{}, problem.Invalidf("limit", "%d is not between 1 and %d", r.Limit, MaxLimit).Fix("leave it out for %d", MaxLimit)
+	}
+	if r.Limit == 0 {
 		r.Limit = MaxLimit
 	}
 	for _, k := range r.Kinds {
@@ -352,6 +395,10 @@ func (s *Service) List(ctx context.Context, c Caller, r ListRequest) (ListRespon
 	default:
 		return ListResponse{}, problem.Invalidf("status", "%q is not a status", clip(string(r.Status), 40)).
 			Fix("use live, superseded, retired, erased or all")
+	}
+	if r.Origin != "" && !slices.Contains(origins, r.Origin) {
+		return ListResponse{}, problem.Invalidf("origin", "%q is not an origin", clip(string(r.Origin), 40)).
+			Fix("use mcp, api, web, cli, hook, import or session")
 	}
 	q := ListQuery{ListRequest: r}
 	if agent, user, ok := strings.Cut(r.Author, "/"); ok {
@@ -412,7 +459,10 @@ const timelineSpan = 5
 // Timeline shows what was recorded on the same elements around a memory, oldest first; without elements, what was
 // recorded in the same space. limit bounds each side.
 func (s *Service) Timeline(ctx context.Context, c Caller, ref string, limit int) (TimelineResponse, error) {
-	if limit <= 0 || limit > MaxLimit {
+	if limit < 0 || limit > MaxLimit {
+		return TimelineResponse{}, problem.Invalidf("limit", "%d is not between 1 and %d", limit, MaxLimit).Fix("leave it out for %d on each side", timelineSpan)
+	}
+	if limit == 0 {
 		limit = timelineSpan
 	}
 	out := TimelineResponse{Entries: []TimelineEntry{}}

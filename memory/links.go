@@ -14,7 +14,7 @@ import (
 const maxLinks = 50
 
 var (
-	linkPattern     = regexp.MustCompile(`\[\[([^\[\]\n]{1,200})\]\]`)
+	linkPattern     = regexp.MustCompile(`\[\[([^\[\]\x00-\x1f\x7f]{1,200})\]\]`)
 	decisionPattern = regexp.MustCompile(`(?i)^ADR[- ]?0*([0-9]+)$`)
 	fencePattern    = regexp.MustCompile("(?m)^[ \t]*(```+|~~~+)")
 	spanPattern     = regexp.MustCompile("`+[^`\n]*`+")

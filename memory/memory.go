@@ -60,6 +60,8 @@ const (
 	FromSession Origin = "session"
 )
 
+var origins = []Origin{FromMCP, FromAPI, FromWeb, FromCLI, FromHook, FromImport, FromSession}
+
 // Role is what a caller may do; each role includes those before it, except CI, which stands apart.
 type Role string
 

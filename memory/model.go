@@ -91,6 +91,9 @@ func (s *Service) ImportModel(ctx context.Context, c Caller, im ModelImport) (Mo
 	if c.Project == uuid.Nil {
 		return ModelReport{}, problem.Invalidf("project", "no project is chosen").Fix("name one, or run `stele init` in the repository")
 	}
+	if err := c.check(); err != nil {
+		return ModelReport{}, err
+	}
 	if err := im.Model.Check(); err != nil {
 		return ModelReport{}, err
 	}
@@ -123,18 +126,17 @@ func (s *Service) ImportModel(ctx context.Context, c Caller, im ModelImport) (Mo
 				return err
 			}
 			change.At, change.Source, change.Digest, change.Actor = s.now(), im.Source, digest, author(c.Agent, c.User)
-			if !slices.Equal(last.Digest, digest) || len(report.Added)+len(report.Changed)+len(report.Removed) > 0 {
-				if err := tx.SaveModel(ctx, c.Project, change); err != nil {
-					return err
-				}
-				if len(im.Model.Decisions) > 0 {
-					if err := tx.SaveDecisions(ctx, c.Project, modelSource, im.Model.Decisions); err != nil {
-						return err
-					}
-				}
-				if err := tx.Audit(ctx, c, AuditEntry{At: change.At, Verb: VerbImportModel, Subject: c.Project}); err != nil {
-					return err
-				}
+			if slices.Equal(last.Digest, digest) && len(report.Added)+len(report.Changed)+len(report.Removed) == 0 {
+				return nil // what is stored came from the very same model and bindings
+			}
+			if err := tx.SaveModel(ctx, c.Project, change); err != nil {
+				return err
+			}
+			if err := tx.SaveDecisions(ctx, c.Project, modelSource, im.Model.Decisions); err != nil {
+				return err
+			}
+			if err := tx.Audit(ctx, c, AuditEntry{At: change.At, Verb: VerbImportModel, Subject: c.Project}); err != nil {
+				return err
 			}
 			report.Attached, needed, err = s.followModel(ctx, tx, c, change)
 			return err
@@ -143,6 +145,9 @@ func (s *Service) ImportModel(ctx context.Context, c Caller, im ModelImport) (Mo
 			break
 		}
 		spaces = append(spaces, needed...)
+	}
+	if errors.Is(err, errSpaces) {
+		err = problem.New(problem.Conflict, "", "memories on the elements kept appearing in further places", "import again").Because(err)
 	}
 	return report, wrap("import model", err)
 }
@@ -180,6 +185,12 @@ func (s *Service) planModel(ctx context.Context, v View, c Caller, im ModelImpor
 		return change, report, err
 	}
 	plan := c4model.Reconcile(known, *im.Model)
+	keys := c.spaceKeys() // what others keep to themselves is not counted
+	spaces, err := v.Spaces(ctx, keys)
+	if err != nil {
+		return change, report, err
+	}
+	visible := orderedSpaceIDs(spaces, keys)
 	ids := map[string]uuid.UUID{}
 	for _, e := range plan.Added {
 		ids[e.Key] = newID()
@@ -200,7 +211,7 @@ func (s *Service) planModel(ctx context.Context, v View, c Caller, im ModelImpor
 	}
 	for _, x := range plan.Removed {
 		change.Removed = append(change.Removed, x.ID)
-		n, err := v.CountAttached(ctx, x.ID)
+		n, err := v.CountAttached(ctx, visible, x.ID)
 		if err != nil {
 			return change, report, err
 		}
@@ -285,10 +296,14 @@ func (s *Service) followModel(ctx context.Context, tx Tx, c Caller, change Model
 	if err != nil {
 		return 0, nil, err
 	}
+	patterns := globs(change.Bindings)
+	var trail []AuditEntry
+	found := map[uuid.UUID]bool{}
 	for _, m := range byPath {
 		var at []Attachment
 		for _, p := range m.Paths {
-			for _, id := range owners(change.Bindings, p) {
+			for _, i := range c4model.Owners(patterns, p) {
+				id := change.Bindings[i].ElementID
 				// An attachment that was there before and is not now was taken away by a person.
 				if !slices.Contains(m.Ever, id) && !slices.ContainsFunc(at, func(a Attachment) bool { return a.Element == id }) {
 					at = append(at, Attachment{Element: id, Reason: attachedByPath, Path: p})
@@ -301,7 +316,8 @@ func (s *Service) followModel(ctx context.Context, tx Tx, c Caller, change Model
 		if err := tx.Attach(ctx, m.ID, at, change.At); err != nil {
 			return 0, nil, err
 		}
-		attached++
+		found[m.ID] = true
+		trail = append(trail, AuditEntry{At: change.At, Verb: VerbAttach, Subject: m.ID})
 		if !slices.Contains(reindex, m.ID) {
 			reindex = append(reindex, m.ID)
 		}
@@ -321,12 +337,15 @@ func (s *Service) followModel(ctx context.Context, tx Tx, c Caller, change Model
 			if err := tx.Reindex(ctx, &recs[i], indexOf(&recs[i].Memory)); err != nil {
 				return 0, nil, err
 			}
+			if found[recs[i].ID] && c.sees(&recs[i]) {
+				attached++
+			}
 		}
 	}
 	if len(needed) > 0 {
 		return 0, needed, errSpaces
 	}
-	return attached, nil, nil
+	return attached, nil, tx.Audit(ctx, c, trail...)
 }
 
 // Model gives the project's model.

@@ -54,6 +54,9 @@ type PathPattern struct {
 // Recall finds what is known. Errors are *problem.Error; text of the query can never cause one. With AsOf it answers from
 // the logs as of that instant.
 func (s *Service) Recall(ctx context.Context, c Caller, r RecallRequest) (RecallResponse, error) {
+	if err := c.check(); err != nil {
+		return RecallResponse{}, err
+	}
 	if err := r.check(s.now()); err != nil {
 		return RecallResponse{}, err
 	}

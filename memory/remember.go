@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,9 @@ const (
 
 // Remember stores one fact, or confirms the memory it restates. docs/architecture.md tells the steps. Errors are *problem.Error; nothing is stored then.
 func (s *Service) Remember(ctx context.Context, c Caller, r RememberRequest) (RememberResponse, error) {
+	if err := c.check(); err != nil {
+		return RememberResponse{}, err
+	}
 	d, err := s.draft(c, r)
 	if err != nil {
 		return RememberResponse{}, err
@@ -50,11 +54,14 @@ func (s *Service) Remember(ctx context.Context, c Caller, r RememberRequest) (Re
 			break
 		}
 	}
-	if err == nil && !out.Deduplicated && d.Scope == Project && d.Imported == nil && len(out.Memory.Elements)+len(out.Memory.Paths) == 0 {
-		err = s.warnUnattached(ctx, c, d, &out) // reads the model, which need not happen under the lock of the space
+	if errors.Is(err, ErrTaken) {
+		err = problem.New(problem.Conflict, "", "no free handle was found", "try again").Because(err)
 	}
 	if err != nil {
 		return RememberResponse{}, fmt.Errorf("remember: %w", err)
+	}
+	if !out.Deduplicated && d.Scope == Project && d.Imported == nil && len(out.Memory.Elements)+len(out.Memory.Paths) == 0 {
+		s.warnUnattached(ctx, c, d, &out) // reads the model, which need not happen under the lock of the space
 	}
 	return out, nil
 }
@@ -101,9 +108,8 @@ func (s *Service) draft(c Caller, r RememberRequest) (*draft, error) {
 	if d.Paths, err = cleanPaths(r.Paths); err != nil {
 		return nil, err
 	}
-	if len(r.Elements) > MaxElements {
-		return nil, problem.Invalidf("elements", "%d elements are more than the %d a memory may be attached to", len(r.Elements), MaxElements).
-			Fix("attach it to their common parent")
+	if err := boundElements(r.Elements); err != nil {
+		return nil, err
 	}
 	d.unreviewed = c.Door == FromImport || c.Door == FromHook
 	return d, nil
@@ -211,14 +217,24 @@ func (s *Service) embedForWrite(ctx context.Context, text string) (vector []floa
 	ctx, cancel := context.WithTimeout(ctx, embedBudget)
 	defer cancel()
 	vs, err := s.embedder.Embed(ctx, []string{text})
-	if err != nil || len(vs) != 1 || vs[0] == nil {
+	if err != nil || len(vs) != 1 || !usable(vs[0]) {
 		return nil, model
 	}
 	return vs[0], model
 }
 
+// usable tells whether a vector has a direction: a provider may answer with zeros or with no numbers at all.
+func usable(v []float32) bool {
+	sum := 0.0
+	for _, f := range v {
+		sum += float64(f) * float64(f)
+	}
+	return sum > 0 && !math.IsInf(sum, 0) && !math.IsNaN(sum)
+}
+
 // place decides, under the lock of the space, what a draft becomes: an echo, a restatement, a successor or a new memory.
 func (s *Service) place(ctx context.Context, tx Tx, c Caller, d *draft, out *RememberResponse) error {
+	d.now = s.now() // within the lock, so that the order of times is the order of writes
 	space := tx.Space(d.space)
 	var sourceKey string
 	var batch uuid.UUID
@@ -245,7 +261,7 @@ func (s *Service) place(ctx context.Context, tx Tx, c Caller, d *draft, out *Rem
 		if kind == "" {
 			kind = old.Kind
 		}
-		if len(d.Elements) == 0 && len(d.Paths) == 0 {
+		if len(at) == 0 {
 			at, elements, err = inherited(ctx, tx, old, at)
 			if err != nil {
 				return err
@@ -318,6 +334,9 @@ func (s *Service) newRecord(c Caller, d *draft, kind Kind, elements []ElementRef
 	}, ProjectID: c.Project, Agent: c.Agent, User: c.User}
 	if i := d.Imported; i != nil {
 		r.CreatedAt, r.ConfirmedAt, r.Agent, r.User = i.CreatedAt, i.CreatedAt, i.Agent, i.User
+		if r.CreatedAt.After(d.now) { // a clock that was ahead
+			r.CreatedAt, r.ConfirmedAt = d.now, d.now
+		}
 	}
 	if d.Scope == Personal {
 		r.Owner = c.User
@@ -416,9 +435,12 @@ func (s *Service) restate(ctx context.Context, tx Tx, c Caller, e, r *Record, at
 		}
 	}
 	if e.Title == "" && r.Title != "" {
-		if err := titleFree(ctx, tx, e.Space, r.Title, e); err != nil {
+		switch err := titleFree(ctx, tx, e.Space, r.Title, e); {
+		case problem.Is(err, problem.Conflict):
 			out.Warnings = append(out.Warnings, err.Error())
-		} else {
+		case err != nil:
+			return err
+		default:
 			fill(&e.Title, r.Title)
 		}
 	}
@@ -451,6 +473,11 @@ func (s *Service) restate(ctx context.Context, tx Tx, c Caller, e, r *Record, at
 		}
 	}
 	// An import is no witness: it may fill what is empty, but it confirms nothing.
+	if d.Imported != nil && changed {
+		if err := tx.Audit(ctx, c, AuditEntry{At: d.now, Verb: VerbEdit, Subject: e.ID, Revision: e.Revision}); err != nil {
+			return err
+		}
+	}
 	if d.Imported == nil {
 		conf := Confirmation{Memory: e.ID, At: d.now, Seen: d.Seen, Reviewed: !d.unreviewed}
 		if e.expired(d.now) {
@@ -483,11 +510,7 @@ func (s *Service) superseded(ctx context.Context, tx Tx, c Caller, d *draft, spa
 		return nil, problem.Invalidf("supersedes", "%s is the outcome of a work session; what happened is not replaced", old.Handle).
 			Fix("write a note that corrects it and links [[%s]]", old.Handle)
 	}
-	if old.Scope == Organization && old.User != c.User && !c.mayReview() {
-		return nil, problem.New(problem.Forbidden, "supersedes", "another author's organization memory needs the reviewer role",
-			"write a project memory that says what differs here")
-	}
-	return old, nil
+	return old, nil // an organization memory is superseded by one, which spaceFor grants to reviewers only
 }
 
 // supersede moves the old memory out of recall. Links to it follow to the live successor when they are read.
@@ -546,20 +569,20 @@ func titleFree(ctx context.Context, v View, space int32, title string, except *R
 		"choose another title, or replace it with supersedes: "+recs[0].Handle)
 }
 
-// warnUnattached says which elements a text without element and path may be about.
-func (s *Service) warnUnattached(ctx context.Context, c Caller, d *draft, out *RememberResponse) error {
+// warnUnattached says which elements a text without element and path may be about. The memory is stored by then, so when
+// the model cannot be read the advice is left out.
+func (s *Service) warnUnattached(ctx context.Context, c Caller, d *draft, out *RememberResponse) {
 	var elements []Element
 	err := s.store.View(ctx, c.Org, func(v View) (err error) {
 		elements, err = v.Elements(ctx, c.Project, false)
 		return err
 	})
 	if err != nil || len(elements) == 0 {
-		return err
+		return
 	}
 	names := make([]string, 0, suggestions)
 	for _, e := range closestElements(elements, d.Title+" "+d.Content, suggestions) {
 		names = append(names, e.Key)
 	}
 	out.Warnings = append(out.Warnings, "stored for the whole project; to tie it to code, name an element such as "+strings.Join(names, ", "))
-	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stele-dev/stele/embedding/embedtest"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
+	"github.com/stele-dev/stele/memory/postgres"
 )
 
 func TestRememberRefusesWithAFix(t *testing.T) {
@@ -271,13 +272,16 @@ func TestSixteenWritersOneFact(t *testing.T) {
 			if provider != nil {
 				w = newWorld(t, provider)
 			}
+			// A second Store stands for a second process: it shares nothing with the first but the database.
+			other := memory.New(postgres.New(w.h.database.DB, w.h.master), memory.Options{Embedder: w.provider})
 			var group sync.WaitGroup
 			errs := make([]error, 16)
 			for i := range errs {
+				s := []*memory.Service{w.Service, other}[i%2]
 				group.Go(func() {
 					c := w.c
 					c.User, c.Session = fmt.Sprintf("u%d", i), fmt.Sprintf("s%d", i)
-					_, errs[i] = w.Remember(context.Background(), c, memory.RememberRequest{Content: "the queue holds 100 orders", Elements: []string{"shop.api"}})
+					_, errs[i] = s.Remember(context.Background(), c, memory.RememberRequest{Content: "the queue holds 100 orders", Elements: []string{"shop.api"}})
 				})
 			}
 			group.Wait()

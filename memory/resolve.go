@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -23,6 +25,22 @@ const (
 	attachedByPath        = "path"
 	attachedByRestatement = "restated"
 )
+
+// maxSessionBytes bounds the id of a session: an id of any client fits, a text does not.
+const maxSessionBytes = 200
+
+// check refuses a caller that may not touch memories at all, or whose session cannot be one.
+func (c Caller) check() error {
+	switch {
+	case c.Role == RoleCI:
+		return problem.New(problem.Forbidden, "", "the role ci pushes runs and does not read or write memories", "use a token of role agent")
+	case c.User == "" || strings.ContainsFunc(c.User+c.Agent, unicode.IsControl) || len(c.User)+len(c.Agent) > 2*MaxNameBytes:
+		return problem.Invalidf("user", "the author has no name that can be kept").Fix("set one of at most %d printable bytes", MaxNameBytes)
+	case len(c.Session) > maxSessionBytes || strings.ContainsFunc(c.Session, unicode.IsControl) || !utf8.ValidString(c.Session):
+		return problem.Invalidf("sessionId", "it is not an id that was given out").Fix("pass the id that started the session, or leave it out")
+	}
+	return nil
+}
 
 func (c Caller) mayReview() bool { return c.Role == RoleReviewer || c.Role == RoleAdmin }
 
@@ -123,32 +141,31 @@ func mustBeLive(ctx context.Context, v View, field string, r *Record) error {
 	}
 }
 
-// maxSuccessions bounds the walk to a live successor; the chain cannot loop, since only a live memory is superseded.
-const maxSuccessions = 1000
-
+// liveSuccessor gives the live memory at the end of the chain of successors; nil when that one left recall.
 func liveSuccessor(ctx context.Context, v View, r *Record) (*Record, error) {
-	for range maxSuccessions {
-		if r.Status != Superseded {
-			break
-		}
-		recs, err := v.Records(ctx, []uuid.UUID{r.Successor})
-		if err != nil {
-			return nil, err
-		}
-		if len(recs) == 0 {
-			return nil, nil
-		}
-		r = &recs[0]
+	if r.Status == Live {
+		return r, nil
 	}
-	if r.Status != Live {
+	if r.Status != Superseded {
 		return nil, nil
 	}
-	return r, nil
+	id, err := v.LiveSuccessor(ctx, r.ID)
+	if err != nil || id == uuid.Nil {
+		return nil, err
+	}
+	recs, err := v.Records(ctx, []uuid.UUID{id})
+	if err != nil || len(recs) == 0 {
+		return nil, err
+	}
+	return &recs[0], nil
 }
 
 // element finds one live element of the caller's project by key, former key or display name.
 func element(ctx context.Context, v View, c Caller, field, name string) (Element, error) {
 	name = strings.TrimSpace(name)
+	if len(name) > MaxPathBytes || strings.ContainsFunc(name, unicode.IsControl) || !utf8.ValidString(name) {
+		return Element{}, problem.Invalidf(field, "%q cannot be the name of an element", clip(name, 80)).Fix("give its key or name, as the model has it")
+	}
 	if c.Project == uuid.Nil {
 		return Element{}, problem.Invalidf(field, "no project is chosen, so %q cannot be looked up", clip(name, 80)).Fix("name the project")
 	}
@@ -157,7 +174,7 @@ func element(ctx context.Context, v View, c Caller, field, name string) (Element
 		return Element{}, err
 	}
 	switch {
-	case len(found) == 1, len(found) > 1 && strings.EqualFold(found[0].Key, name):
+	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
 		p := problem.New(problem.Ambiguous, field, fmt.Sprintf("%q is the name of %d elements", clip(name, 80), len(found)))
@@ -380,7 +397,8 @@ func seenDetail(seen *Seen) map[string]string {
 		return nil
 	}
 	d := map[string]string{}
-	for k, v := range map[string]string{"commit": seen.Commit, "branch": seen.Branch, "tree": seen.Tree} {
+	// A branch name is a person's words, and the trail is never erased.
+	for k, v := range map[string]string{"commit": seen.Commit, "tree": seen.Tree} {
 		if v != "" {
 			d[k] = v
 		}

@@ -87,6 +87,8 @@ type recordView interface {
 	Records(ctx context.Context, ids []uuid.UUID) ([]Record, error)
 	// ByHandle finds a memory of any status; uuid.Nil when there is none.
 	ByHandle(ctx context.Context, handle string) (uuid.UUID, error)
+	// LiveSuccessor follows the successors of a superseded memory to the live one; uuid.Nil when the last is not live.
+	LiveSuccessor(ctx context.Context, memory uuid.UUID) (uuid.UUID, error)
 	// ByTitle finds the live memory of that folded title in each space; the first space wins.
 	ByTitle(ctx context.Context, spaces []int32, folded string) (uuid.UUID, error)
 	// List gives the ids of the memories a query selects, newest first.
@@ -121,8 +123,8 @@ type AroundQuery struct {
 type modelView interface {
 	// Elements gives the project's elements in order of declaration, removed ones only when asked.
 	Elements(ctx context.Context, project uuid.UUID, removed bool) ([]Element, error)
-	// FindElements gives the live elements of the project whose key, alias or folded name equals name (without case),
-	// exact keys first.
+	// FindElements gives the live element of the project whose key is name (without case), else the one that had that key
+	// before, else all of that name.
 	FindElements(ctx context.Context, project uuid.UUID, name string) ([]Element, error)
 	// Aliases gives the keys elements of the project had before.
 	Aliases(ctx context.Context, project uuid.UUID) (map[string]uuid.UUID, error)
@@ -132,8 +134,8 @@ type modelView interface {
 	Decisions(ctx context.Context, project uuid.UUID) ([]c4model.Decision, error)
 	// LastImport gives the newest import of the model.
 	LastImport(ctx context.Context, project uuid.UUID) (LastImport, error)
-	// CountAttached counts the live memories attached to an element.
-	CountAttached(ctx context.Context, element uuid.UUID) (int, error)
+	// CountAttached counts the live memories of the spaces that are attached to an element.
+	CountAttached(ctx context.Context, spaces []int32, element uuid.UUID) (int, error)
 	// Relationships gives the project's relationships by element key.
 	Relationships(ctx context.Context, project uuid.UUID) ([]c4model.Relationship, error)
 }

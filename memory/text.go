@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,9 +13,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"github.com/google/uuid"
 
+	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/internal/redact"
 	"github.com/stele-dev/stele/memory/terms"
@@ -30,6 +31,7 @@ func (c *cleaner) text(t string) string {
 	if t == "" {
 		return ""
 	}
+	t = strings.ReplaceAll(t, "\x00", "") // no database keeps it, and no text needs it
 	t, n := redact.StripPrivate(t)
 	c.private += n
 	t, found := redact.Redact(t)
@@ -172,7 +174,7 @@ func cleanPaths(paths []string) ([]string, error) {
 // CleanPath gives the canonical form of a path or glob inside the repository: slashes, no "./", never outside.
 func CleanPath(field, p string) (string, error) {
 	given := p
-	p = strings.ReplaceAll(strings.TrimSpace(p), `\`, "/")
+	p = slashes(strings.TrimSpace(p))
 	bad := func(what, fix string) error {
 		return problem.Invalidf(field, "%q %s", clip(given, 80), what).Fix("%s", fix)
 	}
@@ -183,7 +185,7 @@ func CleanPath(field, p string) (string, error) {
 		return "", bad(fmt.Sprintf("is longer than %d bytes", MaxPathBytes), "name its folder as a glob")
 	case !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl):
 		return "", bad("has characters a path cannot have", "send it as UTF-8 without control characters")
-	case path.IsAbs(p) || (len(p) > 1 && p[1] == ':'):
+	case path.IsAbs(p) || drive.MatchString(p):
 		return "", bad("is an absolute path", "give it relative to the root of the repository")
 	}
 	dir := strings.HasSuffix(p, "/")
@@ -197,8 +199,24 @@ func CleanPath(field, p string) (string, error) {
 	if p == "." {
 		p = "**"
 	}
-	if !doublestar.ValidatePattern(p) {
-		return "", bad("is not a valid glob", `escape a literal [ or { with \`)
+	if !c4model.ValidPattern(p) {
+		return "", bad("is not a valid glob, or one of too many alternatives", `escape a literal [ or { with \, and write long lists as several paths`)
 	}
 	return p, nil
+}
+
+// drive is the beginning of an absolute path on Windows.
+var drive = regexp.MustCompile(`^[A-Za-z]:/`)
+
+// slashes turns the separators of Windows into ours; a backslash before a character of globs is its escape.
+func slashes(p string) string {
+	var b strings.Builder
+	for i := 0; i < len(p); i++ {
+		if p[i] == '\\' && (i+1 == len(p) || !strings.ContainsRune(`*?[]{}`, rune(p[i+1]))) {
+			b.WriteByte('/')
+			continue
+		}
+		b.WriteByte(p[i])
+	}
+	return b.String()
 }

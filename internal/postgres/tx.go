@@ -182,6 +182,10 @@ func explain(ctx context.Context, err error) error {
 	switch SQLState(err) {
 	case "57014":
 		return problem.New(problem.Unavailable, "", "the database took too long to answer", "ask for less, or try again").Because(err)
+	case "22021", "22P05":
+		return problem.New(problem.Invalid, "", "a text holds a character the database cannot keep (NUL, or no valid UTF-8)", "take it out").Because(err)
+	case "54000":
+		return problem.New(problem.Invalid, "", "a key, name or path is too long to be looked up", "shorten it").Because(err)
 	case "57P01", "57P02", "57P03":
 		return problem.New(problem.Unavailable, "", "the database server is stopping or starting", "try again in a moment").Because(err)
 	case "53100":

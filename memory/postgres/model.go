@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -39,20 +40,21 @@ func (v *view) Elements(ctx context.Context, project uuid.UUID, removed bool) ([
 		ORDER BY e.removed_at IS NOT NULL, e.ordinal, e.element_id`, v.org, project, removed)
 }
 
-// FindElements gives the live elements of that key, former key or name; an exact key comes first and a former key next.
+// FindElements gives what the best kind of match finds: the key, else a former key, else the name.
 func (v *view) FindElements(ctx context.Context, project uuid.UUID, name string) ([]memory.Element, error) {
 	return v.elements(ctx, `
 		WITH found AS (
 			SELECT element_id, 0 AS rank FROM elements WHERE org_id = $1 AND project_id = $2 AND folded_key = $3 AND removed_at IS NULL
 			UNION ALL
-			SELECT element_id, 1 FROM element_aliases WHERE org_id = $1 AND project_id = $2 AND key = $3
+			SELECT a.element_id, 1 FROM element_aliases a JOIN elements e ON e.org_id = a.org_id AND e.element_id = a.element_id
+			WHERE a.org_id = $1 AND a.project_id = $2 AND a.key = $3 AND e.removed_at IS NULL
 			UNION ALL
 			SELECT element_id, 2 FROM elements WHERE org_id = $1 AND project_id = $2 AND folded_name = $4 AND removed_at IS NULL
-		), best AS (SELECT element_id, min(rank) AS rank FROM found GROUP BY element_id)
+		), best AS (SELECT DISTINCT element_id FROM found WHERE rank = (SELECT min(rank) FROM found))
 		SELECT `+elementColumns+`
 		FROM best b JOIN elements e ON e.org_id = $1 AND e.element_id = b.element_id AND e.removed_at IS NULL
 		LEFT JOIN elements p ON p.org_id = e.org_id AND p.element_id = e.parent_id
-		ORDER BY b.rank, e.ordinal`, v.org, project, c4model.FoldKey(name), c4model.FoldName(name))
+		ORDER BY e.ordinal`, v.org, project, c4model.FoldKey(name), c4model.FoldName(name))
 }
 
 // Aliases gives the keys elements of the project had before.
@@ -130,11 +132,12 @@ func (v *view) LastImport(ctx context.Context, project uuid.UUID) (memory.LastIm
 	return l, err
 }
 
-// CountAttached counts the live memories attached to an element.
-func (v *view) CountAttached(ctx context.Context, element uuid.UUID) (int, error) {
+// CountAttached counts the live memories of the spaces that are attached to an element.
+func (v *view) CountAttached(ctx context.Context, spaces []int32, element uuid.UUID) (int, error) {
 	var n int
 	err := v.tx.QueryRow(ctx, `SELECT count(*) FROM attachments a JOIN memories m ON m.org_id = a.org_id AND m.memory_id = a.memory_id
-		WHERE a.org_id = $1 AND a.element_id = $2 AND a.detached_at IS NULL AND m.status = 'live'`, v.org, element).Scan(&n)
+		WHERE a.org_id = $1 AND a.element_id = $2 AND a.detached_at IS NULL AND m.status = 'live' AND m.space_id = ANY ($3)`,
+		v.org, element, spaces).Scan(&n)
 	return n, err
 }
 
@@ -142,11 +145,11 @@ func (v *view) CountAttached(ctx context.Context, element uuid.UUID) (int, error
 // before any enters it again.
 func (t *tx) SaveModel(ctx context.Context, project uuid.UUID, c memory.ModelChange) error {
 	b := &pgx.Batch{}
-	ids := make([]uuid.UUID, len(c.Elements))
-	for i, e := range c.Elements {
-		ids[i] = e.ID
+	ids := slices.Clone(c.Removed)
+	for _, e := range c.Elements {
+		ids = append(ids, e.ID)
 	}
-	b.Queue(`UPDATE elements SET removed_at = coalesce(removed_at, $3) WHERE org_id = $1 AND element_id = ANY ($2)`, t.org, append(ids, c.Removed...), c.At)
+	b.Queue(`UPDATE elements SET removed_at = coalesce(removed_at, $3) WHERE org_id = $1 AND element_id = ANY ($2)`, t.org, ids, c.At)
 	for _, e := range c.Elements {
 		b.Queue(`
 			INSERT INTO elements (org_id, project_id, element_id, parent_id, key, folded_key, name, folded_name, level, description,

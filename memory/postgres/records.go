@@ -278,6 +278,19 @@ func (v *view) ByHandle(ctx context.Context, handle string) (uuid.UUID, error) {
 	return v.id(ctx, `SELECT memory_id FROM memories WHERE org_id = $1 AND handle = $2`, v.org, handle)
 }
 
+// LiveSuccessor walks the chain in the database: a memory that was corrected a thousand times is still one question. The
+// chain cannot loop, since only a live memory is superseded; UNION would end it all the same.
+func (v *view) LiveSuccessor(ctx context.Context, id uuid.UUID) (uuid.UUID, error) {
+	return v.id(ctx, `
+		WITH RECURSIVE chain AS (
+			SELECT memory_id, superseded_by, status FROM memories WHERE org_id = $1 AND memory_id = $2
+			UNION
+			SELECT m.memory_id, m.superseded_by, m.status FROM chain c
+			JOIN memories m ON m.org_id = $1 AND m.memory_id = c.superseded_by WHERE c.status = 'superseded'
+		)
+		SELECT memory_id FROM chain WHERE status = 'live'`, v.org, id)
+}
+
 // ByTitle finds the live memory of that folded title in the first space that has one.
 func (v *view) ByTitle(ctx context.Context, spaces []int32, folded string) (uuid.UUID, error) {
 	if folded == "" || len(spaces) == 0 {

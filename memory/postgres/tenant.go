@@ -115,7 +115,9 @@ func (s *Store) CreateProject(ctx context.Context, org uuid.UUID, p memory.Proje
 			return err
 		}
 		out = p
-		return nil
+		_, err = t.Exec(ctx, `INSERT INTO audit (org_id, audit_id, at, verb, subject_id, project_id) VALUES ($1, $2, $3, $4, $5, $5)`,
+			org, uuid.Must(uuid.NewV7()), p.CreatedAt, memory.VerbCreateProject, p.ID)
+		return err
 	})
 	return out, err
 }

@@ -107,10 +107,14 @@ func (t *tx) queueAttach(b *pgx.Batch, id uuid.UUID, at []memory.Attachment, now
 	for i, a := range at {
 		elements[i], reasons[i], paths[i] = a.Element, a.Reason, a.Path
 	}
+	// The conflict is an attachment taken away and given back in one instant.
 	b.Queue(`
 		INSERT INTO attachments (org_id, memory_id, element_id, attached_at, reason, path)
 		SELECT $1, $2, a.element, $3, a.reason, a.path FROM unnest($4::uuid[], $5::text[], $6::text[]) AS a (element, reason, path)
-		ON CONFLICT DO NOTHING`, t.org, id, now, elements, reasons, paths)
+		WHERE NOT EXISTS (SELECT 1 FROM attachments o
+			WHERE o.org_id = $1 AND o.memory_id = $2 AND o.element_id = a.element AND o.detached_at IS NULL)
+		ON CONFLICT (org_id, memory_id, element_id, attached_at) DO UPDATE
+		SET detached_at = NULL, reason = excluded.reason, path = excluded.path`, t.org, id, now, elements, reasons, paths)
 }
 
 func (t *tx) queuePaths(b *pgx.Batch, r *memory.Record) {
@@ -217,7 +221,7 @@ func (t *tx) Confirm(ctx context.Context, c memory.Confirmation) error {
 	}
 	b := &pgx.Batch{}
 	b.Queue(`
-		UPDATE memories SET confirmed_at = $3, confirmations = confirmations + 1, unreviewed = unreviewed AND NOT $4,
+		UPDATE memories SET confirmed_at = greatest(confirmed_at, $3), confirmations = confirmations + 1, unreviewed = unreviewed AND NOT $4,
 			verify = verify AND NOT $5, disputed = disputed AND NOT $5,
 			seen_commit = CASE WHEN $6 THEN seen_commit ELSE $7 END, seen_branch = CASE WHEN $6 THEN seen_branch ELSE $8 END,
 			seen_tree = CASE WHEN $6 THEN seen_tree ELSE $9 END, seen_assumed = CASE WHEN $6 THEN seen_assumed ELSE $10 END,
@@ -282,7 +286,8 @@ func (t *tx) Erase(ctx context.Context, r *memory.Record, now time.Time) error {
 		b.Queue(`UPDATE doubts SET reason = $3, cleared_at = coalesce(cleared_at, $4) WHERE org_id = $1 AND doubt_id = $2`, t.org, d, sealed, now)
 	}
 	b.Queue(`UPDATE memory_versions SET body = NULL WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
-	b.Queue(`UPDATE memories SET title_hash = NULL, text_hash = '', term_count = 0, source_key = NULL, verify = false, disputed = false
+	b.Queue(`UPDATE memories SET title_hash = NULL, text_hash = '', term_count = 0, source_key = NULL, verify = false, disputed = false,
+			seen_commit = '', seen_branch = '', seen_tree = ''
 		WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
 	for _, table := range []string{"links", "memory_paths"} {
 		b.Queue(`DELETE FROM `+table+` WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
