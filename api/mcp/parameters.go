@@ -244,6 +244,9 @@ func (p parameter) expects() string {
 	case isList:
 		return "a list of strings"
 	}
+	if typ == "integer" {
+		return "a whole number"
+	}
 	return "a " + typ
 }
 

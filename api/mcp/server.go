@@ -152,7 +152,7 @@ func agent(ctx context.Context) string {
 			return -1
 		}
 		return r
-	}, session.GetClientInfo().Name)
+	}, memory.Line(session.GetClientInfo().Name))
 	if len(name) > maxAgentBytes {
 		name = name[:maxAgentBytes]
 	}

@@ -511,8 +511,8 @@ func TestStdio(t *testing.T) {
 		`this is not JSON`,
 		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"recall","arguments":{"query":"private words"}}}`,
 		`{"jsonrpc":"2.0","id":"three","method":"tools/call","params":{"name":"recall","arguments":{"nonsense":1}}}`,
-		`{"jsonrpc":"2.0","id":4,"method":"ping"}`,
-	}, "\n") + "\n"
+		`{"jsonrpc":"2.0","id":4,"method":"ping"}`, // the last one without an end of line
+	}, "\n")
 	var out bytes.Buffer
 	if err := s.ServeStdio(t.Context(), io.MultiReader(strings.NewReader(in)), &out); err != nil {
 		t.Fatal(err)

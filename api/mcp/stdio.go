@@ -81,12 +81,11 @@ type countingReader struct {
 
 func (r *countingReader) Read(p []byte) (int, error) {
 	n, err := r.in.Read(p)
+	if err == io.EOF && n == 0 && len(r.line) > 0 && len(p) > 0 {
+		p[0], n = '\n', 1 // the last message may lack its newline, and the server answers whole lines only
+	}
 	r.count(p[:n])
 	if err == io.EOF && n == 0 {
-		if isRequest(r.line) { // the last message may lack its newline; the server answers it all the same
-			r.open.add(1)
-		}
-		r.line = nil
 		r.open.wait(r.ctx)
 	}
 	if n > 0 && err == io.EOF {
