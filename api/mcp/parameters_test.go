@@ -86,7 +86,7 @@ func TestBindRefuses(t *testing.T) {
 		`{"query":"a","depth":3}`:            "depth: there is no such argument; " + all,
 		`{"query":"a","limit":null}`:         "limit: there is no such argument; " + all,
 		`{"query":{"text":"a"}}`:             `query: {"text":"a"} is not accepted; give what to look for`,
-		`{"query":"a","maxItems":"many"}`:    `maxItems: "many" is not accepted; give a integer`,
+		`{"query":"a","maxItems":"many"}`:    `maxItems: "many" is not accepted; give a whole number`,
 		`{"query":"a","maxItems":1.5}`:       "maxItems: 1.5 is not accepted",
 		`{"query":"a","maxItems":1e12}`:      "maxItems: 1000000000000 is not accepted",
 		`{"query":"a","maxItems":[1,2]}`:     "maxItems: [1,2] is not accepted",
