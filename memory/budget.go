@@ -101,7 +101,7 @@ func (a *answer) place(b *budget, r Result, door Door) {
 		a.out.TotalTokens = b.spent
 	}
 	if r.Kind != DecisionKind {
-		a.served = append(a.served, Impression{Memory: r.ID, Revision: r.Revision, Door: door})
+		a.served = append(a.served, Impression{Memory: r.ID, Revision: r.Revision, DoubtedAt: r.DoubtedAt, Door: door})
 	}
 }
 

@@ -21,11 +21,13 @@ const (
 	DoorLink     Door = "link"
 )
 
-// Impression says that a memory was served to a session, in which revision.
+// Impression says that a memory was served to a session, in which revision and with which doubts. Both are what was read,
+// not what the clock says afterwards: what happens between reading and recording was not shown.
 type Impression struct {
-	Memory   uuid.UUID
-	Revision int
-	Door     Door
+	Memory    uuid.UUID
+	Revision  int
+	DoubtedAt time.Time // Memory.DoubtedAt
+	Door      Door
 }
 
 // impressor records impressions. They are circumstantial, not acknowledged writes: losing the last ones in a crash of the

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -45,7 +46,7 @@ func (s *Service) Get(ctx context.Context, c Caller, refs []string) ([]Memory, e
 	for i := range recs {
 		out[i] = recs[i].shown(now)
 		if recs[i].Status == Live {
-			shown = append(shown, Impression{Memory: recs[i].ID, Revision: recs[i].Revision, Door: DoorRecall})
+			shown = append(shown, Impression{Memory: recs[i].ID, Revision: recs[i].Revision, DoubtedAt: recs[i].DoubtedAt, Door: DoorRecall})
 		}
 	}
 	return out, s.impress(ctx, c, shown)
@@ -144,33 +145,23 @@ func (s *Service) Confirm(ctx context.Context, c Caller, r ConfirmRequest) (Memo
 
 // notStale compares what the caller decided on with what is there.
 func (s *Service) notStale(ctx context.Context, tx Tx, c Caller, r *Record, revision int) error {
-	var since time.Time
+	var shown Shown
 	if c.Session != "" {
-		shown, err := tx.Shown(ctx, c.Session, r.ID)
-		if err != nil {
+		var err error
+		if shown, err = tx.Shown(ctx, c.Session, r.ID); err != nil {
 			return err
 		}
-		if revision == 0 {
-			revision = shown.Revision
-		}
-		since = shown.At
 	}
 	stale := func(what string) error {
 		return problem.New(problem.Stale, "memory",
 			fmt.Sprintf("%s %s; it now says: %s", r.Handle, what, clip(r.Content, 1000)),
 			fmt.Sprintf("read it again and confirm revision %d if it still holds", r.Revision))
 	}
-	if revision != 0 && revision < r.Revision {
-		return stale(fmt.Sprintf("changed since you were shown it (revision %d, now %d)", revision, r.Revision))
-	}
-	if since.IsZero() {
-		return nil
-	}
-	stamp, err := tx.LastStamp(ctx, r.ID)
-	if err != nil {
-		return err
-	}
-	if stamp.After(since) {
+	read := cmp.Or(revision, shown.Revision)
+	switch {
+	case read != 0 && read < r.Revision:
+		return stale(fmt.Sprintf("changed since you were shown it (revision %d, now %d)", read, r.Revision))
+	case shown.Revision != 0 && r.DoubtedAt.After(shown.DoubtedAt):
 		return stale("came into doubt after you were shown it")
 	}
 	return nil

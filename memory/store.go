@@ -236,10 +236,8 @@ type Tx interface {
 	Near(ctx context.Context, q NearQuery) ([]Near, error)
 	// BySource finds the memory an import already made of a record.
 	BySource(ctx context.Context, space int32, key string) (uuid.UUID, error)
-	// Shown tells what the session was last shown of a memory: its revision, when, and whether in more than an index line.
+	// Shown tells what the session was last shown of a memory.
 	Shown(ctx context.Context, session string, memory uuid.UUID) (Shown, error)
-	// LastStamp tells when drift was last seen on an element of the memory, or a doubt on it was opened; zero when never.
-	LastStamp(ctx context.Context, memory uuid.UUID) (time.Time, error)
 
 	// Insert stores a new live memory and indexes it; it fills r.Seq.
 	Insert(ctx context.Context, r *Record, at []Attachment, ix Index, sourceKey string, batch uuid.UUID) error
@@ -269,11 +267,10 @@ type Tx interface {
 	modelTx
 }
 
-// Shown is what a session was last shown of a memory; zero when it was not.
+// Shown is what a session was last shown of a memory in more than an index line; zero when it was not.
 type Shown struct {
-	Revision int
-	At       time.Time
-	Whole    bool // by another door than the index
+	Revision  int
+	DoubtedAt time.Time // the newest doubt it was shown with
 }
 
 // Confirmation is one statement that a memory holds.

@@ -340,8 +340,8 @@ CREATE TABLE stamps (
 );
 CREATE INDEX stamps_element ON stamps (org_id, element_id, stamped_at);
 
--- "This memory was served to that session through that door": circumstantial. revision and last_at say what the session
--- was last shown.
+-- "This memory was served to that session through that door": circumstantial. revision and doubted_at (the newest open
+-- doubt) say what the session was last shown.
 CREATE TABLE impressions (
     org_id     uuid NOT NULL,
     memory_id  uuid NOT NULL,
@@ -351,6 +351,7 @@ CREATE TABLE impressions (
     last_at    timestamptz NOT NULL,
     times      integer NOT NULL DEFAULT 1,
     revision   integer NOT NULL,
+    doubted_at timestamptz,
     PRIMARY KEY (org_id, memory_id, session_id, door),
     FOREIGN KEY (org_id, memory_id) REFERENCES memories (org_id, memory_id)
 );

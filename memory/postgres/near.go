@@ -163,28 +163,18 @@ func (t *tx) BySource(ctx context.Context, space int32, key string) (uuid.UUID, 
 		t.org, space, t.hash128(sourceDomain, key))
 }
 
-// Shown tells what a session was last shown of a memory.
+// Shown tells what a session was last shown of a memory. A line of an index shows a title, which is nothing to decide on.
 func (t *tx) Shown(ctx context.Context, session string, id uuid.UUID) (memory.Shown, error) {
 	var s memory.Shown
-	err := t.tx.QueryRow(ctx, `SELECT revision, last_at, bool_or(door <> 'index') OVER ()
-		FROM impressions WHERE org_id = $1 AND memory_id = $2 AND session_id = $3 ORDER BY last_at DESC, revision DESC LIMIT 1`,
-		t.org, id, session).Scan(&s.Revision, &s.At, &s.Whole)
+	var doubted *time.Time
+	err := t.tx.QueryRow(ctx, `SELECT revision, doubted_at FROM impressions
+		WHERE org_id = $1 AND memory_id = $2 AND session_id = $3 AND door <> 'index' ORDER BY last_at DESC, revision DESC LIMIT 1`,
+		t.org, id, session).Scan(&s.Revision, &doubted)
 	if postgres.IsNoRows(err) {
 		return memory.Shown{}, nil
 	}
-	return s, err
-}
-
-// LastStamp tells when drift was last seen on an element of the memory, or a doubt on it was opened.
-func (t *tx) LastStamp(ctx context.Context, id uuid.UUID) (time.Time, error) {
-	var at *time.Time
-	err := t.tx.QueryRow(ctx, `
-		SELECT greatest(
-			(SELECT max(s.stamped_at) FROM attachments a JOIN stamps s ON s.org_id = a.org_id AND s.element_id = a.element_id
-			 WHERE a.org_id = $1 AND a.memory_id = $2 AND a.detached_at IS NULL),
-			(SELECT max(d.since) FROM doubts d WHERE d.org_id = $1 AND d.memory_id = $2 AND d.cleared_at IS NULL))`, t.org, id).Scan(&at)
-	if err != nil || at == nil {
-		return time.Time{}, err
+	if doubted != nil {
+		s.DoubtedAt = *doubted
 	}
-	return *at, nil
+	return s, err
 }

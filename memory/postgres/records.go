@@ -149,13 +149,14 @@ func (v *view) Records(ctx context.Context, ids []uuid.UUID) ([]memory.Record, e
 			return nil
 		})
 	})
-	b.Queue(`SELECT memory_id, doubt_id, cause, reason FROM doubts WHERE org_id = $1 AND memory_id = ANY ($2) AND cleared_at IS NULL
+	b.Queue(`SELECT memory_id, doubt_id, cause, since, reason FROM doubts WHERE org_id = $1 AND memory_id = ANY ($2) AND cleared_at IS NULL
 		ORDER BY memory_id, since`, v.org, ids).Query(func(rows pgx.Rows) error {
 		return each(rows, func() error {
 			var id, doubt uuid.UUID
 			var cause string
+			var since time.Time
 			var sealed []byte
-			if err := rows.Scan(&id, &doubt, &cause, &sealed); err != nil {
+			if err := rows.Scan(&id, &doubt, &cause, &since, &sealed); err != nil {
 				return err
 			}
 			reason, err := v.keys.Open(doubtLocation(doubt), sealed)
@@ -166,6 +167,7 @@ func (v *view) Records(ctx context.Context, ids []uuid.UUID) ([]memory.Record, e
 			if cause == "disputed" {
 				flag = "disputed"
 			}
+			found[id].DoubtedAt = since.UTC() // the last row is the newest
 			found[id].Flags = append(found[id].Flags, memory.Flag{Flag: flag, Reason: string(reason)})
 			return nil
 		})
