@@ -51,6 +51,8 @@ func TestRecallEqualsAFullScan(t *testing.T) {
 		case 3:
 			r.Tags, s.Narrow.Tags = []string{"tag1"}, []string{"tag1"}
 			r.IncludeExpired, s.Expired = true, true
+		case 4:
+			r.Limit, s.Limit = 1, 1 // most candidates are left where they are
 		}
 		found, err := l.Recall(context.Background(), l.c, r)
 		l.must(err)

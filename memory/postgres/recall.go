@@ -266,8 +266,9 @@ func (m *searcher) evidence(p place) memory.Evidence {
 	return e
 }
 
-// firstLook is how many of the most relevant candidates are looked up at first.
-const firstLook = 256
+// lookedUp is how many of the most relevant candidates are looked up at first for each that is wanted. It mostly covers
+// what words alone give; common words, and vectors, give a large part of all memories.
+const lookedUp = 64
 
 // rank looks up the memories that are near enough to the query, the most relevant first, and brings the best. It stops
 // where even a memory of the best standing could not have the score of the last that is wanted.
@@ -280,7 +281,7 @@ func (m *searcher) rank(ctx context.Context) ([]memory.Candidate, error) {
 	var out []memory.Candidate
 	var scores []float64
 	best := 0.0
-	for size := firstLook; len(left) > 0; size *= 4 {
+	for size := lookedUp * m.search.Limit; len(left) > 0; size *= 4 {
 		n := min(size, len(left))
 		found, most, err := m.look(ctx, left[:n], best)
 		if err != nil {
