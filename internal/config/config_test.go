@@ -157,11 +157,25 @@ bindings:
 		t.Errorf("an absent file: %v, %v", found, err)
 	}
 	// What a hostile repository may carry instead.
-	if err := os.Symlink(os.DevNull, filepath.Join(root, config.RepositoryFile)); err != nil {
+	file, secret := filepath.Join(root, config.RepositoryFile), filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("hunter2: x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := config.ReadRepository(root); !problem.Is(err, problem.Invalid) || !strings.Contains(err.Error(), "no regular file") {
-		t.Errorf("a device: %v", err)
+	for name, put := range map[string]func() error{
+		"a link to a device":            func() error { return os.Symlink(os.DevNull, file) },
+		"a link out of the repository":  func() error { return os.Symlink(secret, file) },
+		"a folder":                      func() error { return os.Mkdir(file, 0o700) },
+		"more than ids and globs taken": func() error { return os.WriteFile(file, make([]byte, 1<<20), 0o600) },
+	} {
+		if err := put(); err != nil {
+			t.Fatal(err)
+		}
+		if _, found, err := config.ReadRepository(root); found || !problem.Is(err, problem.Invalid) || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v, %v", name, found, err)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -178,8 +192,13 @@ func TestRepositoryRefuses(t *testing.T) {
 		"bindings: nothing\n":               "stele.yaml:1",
 		"project: [\n":                      "stele.yaml:",
 		"model: a\nmodel: b\n":              "stele.yaml:2",
-		strings.Repeat("[", 4000) + "\n":    "stele.yaml",
-		"a: &a [*a]\n":                      "stele.yaml",
+		"model: [a]\n":                      "stele.yaml:1: the value has another form than is wanted",
+		"model: a\n---\nmodel: b\n":         "stele.yaml:2: the file holds several YAML documents",
+		strings.Repeat("[", 4000) + "\n":    "stele.yaml:1: lists within lists",
+		strings.Repeat("- ", 4000) + "a\n":  "stele.yaml:1: lists within lists",
+		strings.Repeat("a:\n", 6000):        "stele.yaml:5001: there are more than 5000 entries",
+		"a: &a [*a]\n":                      "stele.yaml:1: & begins an anchor or an alias",
+		"bindings:\n  a:\n  - *.go\n":       `stele.yaml:3: * begins an anchor or an alias, which are not read; put a glob in quotes, such as "*.go"`,
 		"\xff\xfe\x00":                      "stele.yaml",
 		"project: 0190aaaa-0000-7000-8000 ": "is not a project id",
 	} {

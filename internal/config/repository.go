@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
 	"github.com/google/uuid"
 
 	"github.com/stele-dev/stele/c4model"
@@ -18,8 +20,13 @@ import (
 // RepositoryFile is the name of the file at a repository's root.
 const RepositoryFile = "stele.yaml"
 
-// maxRepositoryFile bounds what is read of it, in bytes: the bindings of a thousand elements take some 100 kB.
-const maxRepositoryFile = 1 << 20
+// Bounds of a stele.yaml. Whoever clones a repository has it read before anything was looked at, and the time a YAML
+// parser takes grows with the square of some of these.
+const (
+	maxRepositoryFile    = 256 << 10 // bytes; the bindings of a thousand elements take some 60 kB
+	maxRepositoryEntries = 5000      // keys with a value
+	maxRepositoryDepth   = 3         // brackets within brackets
+)
 
 // Repository is what a repository says about itself in stele.yaml: ids and globs only. Whoever can change a repository can
 // change this file, so nothing in it may say where data or keys go.
@@ -32,24 +39,73 @@ type Repository struct {
 // ReadRepository reads stele.yaml in folder root; found is false when there is none.
 func ReadRepository(root string) (r Repository, found bool, err error) {
 	path := filepath.Join(root, RepositoryFile)
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	text, err := readInside(root, RepositoryFile, maxRepositoryFile)
+	switch p, ok := problem.As(err); {
+	case errors.Is(err, fs.ErrNotExist):
 		return Repository{}, false, nil
-	}
-	if err == nil && info.Size() > maxRepositoryFile {
-		return Repository{}, false, problem.Invalidf(path, "the file has %d bytes, at most %d are read", info.Size(), maxRepositoryFile).
-			Fix("keep ids and globs in it, nothing else")
-	}
-	// A repository may carry a link to a device, which says it is empty and never ends.
-	if err == nil && !info.Mode().IsRegular() {
-		return Repository{}, false, problem.Invalidf(path, "it is no regular file").Fix("make it a file or remove it")
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
+	case ok:
+		p.Field = path
+		return Repository{}, false, p
+	case err != nil:
 		return Repository{}, false, problem.Invalidf(path, "the file cannot be read: %v", err).Fix("make it readable or remove it").Because(err)
 	}
 	r, err = ParseRepository(path, text)
 	return r, err == nil, err
+}
+
+// readInside reads a file of a folder, and nothing else: a repository may carry a link to a device that never ends, or to a
+// file of the user's, of which an error would quote a line.
+func readInside(folder, name string, limit int64) (_ []byte, err error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	info, err := root.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, problem.Invalidf("", "it is no regular file").Fix("make it a file or remove it")
+	case info.Size() > limit:
+		return nil, problem.Invalidf("", "the file has %d bytes, at most %d are read", info.Size(), limit).Fix("keep ids and globs in it, nothing else")
+	}
+	return root.ReadFile(name)
+}
+
+// checkBounds refuses what no stele.yaml needs, before it is parsed.
+func checkBounds(path, text string) error {
+	bad := func(t *token.Token, format string, args ...any) *problem.Error {
+		return problem.Invalidf(fmt.Sprintf("%s:%d", path, t.Position.Line), format, args...)
+	}
+	depth, entries, previous := 0, 0, (*token.Token)(nil)
+	for _, t := range lexer.Tokenize(text) {
+		switch t.Type { //nolint:exhaustive // what is bounded
+		case token.AnchorType, token.AliasType, token.MergeKeyType:
+			return bad(t, "%s begins an anchor or an alias, which are not read", t.Value).Fix(`put a glob in quotes, such as "*.go"`)
+		case token.DocumentHeaderType:
+			if previous != nil {
+				return bad(t, "the file holds several YAML documents").Fix("keep one")
+			}
+		case token.SequenceStartType, token.MappingStartType:
+			depth++
+		case token.SequenceEndType, token.MappingEndType:
+			depth--
+		case token.MappingValueType:
+			entries++
+		}
+		nested := t.Type == token.SequenceEntryType && previous != nil && previous.Type == t.Type && previous.Position.Line == t.Position.Line
+		if nested || depth > maxRepositoryDepth {
+			return bad(t, "lists within lists are not read").Fix("give each element a list of globs")
+		}
+		if entries > maxRepositoryEntries {
+			return bad(t, "there are more than %d entries", maxRepositoryEntries).Fix("bind folders instead of files")
+		}
+		if t.Type != token.CommentType {
+			previous = t
+		}
+	}
+	return nil
 }
 
 // globList is one glob or a list of them.
@@ -76,6 +132,9 @@ func ParseRepository(path string, text []byte) (Repository, error) {
 		Project  string              `yaml:"project"`
 		Model    string              `yaml:"model"`
 		Bindings map[string]globList `yaml:"bindings"`
+	}
+	if err := checkBounds(path, string(text)); err != nil {
+		return Repository{}, err
 	}
 	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
 		return Repository{}, yamlProblem(path, err)
@@ -113,7 +172,12 @@ func yamlProblem(path string, err error) error {
 	if !errors.As(err, &known) || known.GetToken() == nil {
 		return problem.Invalidf(path, "this is not YAML that Stele understands").Because(err)
 	}
-	p := problem.Invalidf(fmt.Sprintf("%s:%d", path, known.GetToken().Position.Line), "%s", known.GetMessage()).Because(err)
+	at := fmt.Sprintf("%s:%d", path, known.GetToken().Position.Line)
+	if _, typed := errors.AsType[*yaml.TypeError](err); typed { // its text speaks of Go
+		return problem.Invalidf(at, "the value has another form than is wanted").
+			Fix("write project and model as one value each, and bindings as a list of globs for each element").Because(err)
+	}
+	p := problem.Invalidf(at, "%s", known.GetMessage()).Because(err)
 	if _, unknown := errors.AsType[*yaml.UnknownFieldError](err); unknown {
 		return p.Fix("keep project, model and bindings; settings of the machine belong in the user configuration file (see `stele config`)")
 	}
