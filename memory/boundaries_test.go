@@ -27,7 +27,7 @@ func TestReadsKnowTheirBounds(t *testing.T) {
 	p, err := w.CreateProject(ctx, w.c.Org, "warehouse", nil)
 	w.must(err)
 	abroad, colleague := w.c, w.c
-	abroad.Project, abroad.User = p.ID, "u2"
+	abroad.Project, abroad.User = p.ID, "u3"
 	colleague.User = "u2"
 	for name, tc := range map[string]struct {
 		c      memory.Caller

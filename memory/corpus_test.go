@@ -242,7 +242,7 @@ func (b *bulk) copy(ctx context.Context) {
 	b.must(err)
 	_, err = b.conn.CopyFrom(ctx, pgx.Identifier{"df"}, strings.Fields("org_id space_id term df"), pgx.CopyFromRows(frequencies))
 	b.must(err)
-	_, err = b.conn.Exec(ctx, `INSERT INTO term_frequencies SELECT * FROM df
+	_, err = b.conn.Exec(ctx, `INSERT INTO term_frequencies (org_id, space_id, term, df) SELECT org_id, space_id, term, df FROM df
 		ON CONFLICT (org_id, space_id, term) DO UPDATE SET df = term_frequencies.df + excluded.df`)
 	b.must(err)
 	for _, s := range b.places {

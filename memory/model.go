@@ -164,8 +164,8 @@ func wrap(what string, err error) error {
 
 func (im ModelImport) digest() ([]byte, error) {
 	encoded, err := json.Marshal(struct {
-		M *c4model.Model
-		B []c4model.Binding
+		Model    *c4model.Model    `json:"model"`
+		Bindings []c4model.Binding `json:"bindings"`
 	}{im.Model, im.Bindings})
 	if err != nil {
 		return nil, err

@@ -48,9 +48,8 @@ func TestRenameCarriesMemories(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	ctx := context.Background()
-	var handles []string
 	for _, scope := range []memory.Scope{memory.Project, memory.Personal, memory.Organization} {
-		handles = append(handles, w.remember(memory.RememberRequest{Content: "never twice", Scope: scope, Elements: []string{"shop.api"}}).Memory.Handle)
+		w.remember(memory.RememberRequest{Content: "never twice", Scope: scope, Elements: []string{"shop.api"}})
 	}
 	r := w.importModel(func(im *memory.ModelImport) {
 		for i := range im.Model.Elements {

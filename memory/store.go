@@ -91,6 +91,8 @@ type recordView interface {
 	LiveSuccessor(ctx context.Context, memory uuid.UUID) (uuid.UUID, error)
 	// ByTitle finds the live memory of that folded title in each space; the first space wins.
 	ByTitle(ctx context.Context, spaces []int32, folded string) (uuid.UUID, error)
+	// Targets gives what bears each of the names, in the order asked.
+	Targets(ctx context.Context, q TargetQuery) ([]Target, error)
 	// List gives the ids of the memories a query selects, newest first.
 	List(ctx context.Context, q ListQuery) ([]uuid.UUID, error)
 	// Around gives the ids of memories recorded around an anchor, the anchor included, oldest first.

@@ -211,7 +211,7 @@ var drive = regexp.MustCompile(`^[A-Za-z]:/`)
 // slashes turns the separators of Windows into ours; a backslash before a character of globs is its escape.
 func slashes(p string) string {
 	var b strings.Builder
-	for i := 0; i < len(p); i++ {
+	for i := range len(p) {
 		if p[i] == '\\' && (i+1 == len(p) || !strings.ContainsRune(`*?[]{}`, rune(p[i+1]))) {
 			b.WriteByte('/')
 			continue

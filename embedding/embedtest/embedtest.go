@@ -74,7 +74,7 @@ func (p *Provider) embed(text string) embedding.Vector {
 			x ^= x << 13 // xorshift64 (Marsaglia 2003): the same direction for a word everywhere
 			x ^= x >> 7
 			x ^= x << 17
-			sum[d] += float64(int64(x)) / math.MaxInt64
+			sum[d] += float64(int64(x)) / math.MaxInt64 //nolint:gosec // the bits as they are
 		}
 	}
 	norm := 0.0

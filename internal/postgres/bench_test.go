@@ -28,7 +28,7 @@ func BenchmarkTransaction(b *testing.B) {
 		}
 	})
 	b.Run("way=statements", func(b *testing.B) {
-		conn := d.ConnectApp(b)
+		conn := d.ConnectApp(b) //nolint:contextcheck // the clean-up runs when the benchmark context is over
 		for b.Loop() {
 			err := pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 				if _, err := tx.Exec(ctx, "SELECT set_config('statement_timeout', '30s', true)"); err != nil {

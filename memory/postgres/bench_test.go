@@ -68,7 +68,7 @@ func BenchmarkRemember(b *testing.B) {
 			for range clients {
 				go func() {
 					seed := next.Add(1)
-					r := rand.New(rand.NewPCG(seed, uint64(b.N))) //nolint:gosec // test data
+					r := rand.New(rand.NewPCG(seed, uint64(b.N)))
 					zipf := rand.NewZipf(r, 1.1, 8, 20_000)
 					for range work {
 						if _, err := s.Remember(ctx, c, memory.RememberRequest{Content: words(zipf, 30)}); err != nil {

@@ -30,11 +30,12 @@ import (
 
 // writerJob tells a child process, which is this test binary again, where to write.
 type writerJob struct {
-	Embedded embedded.Config
-	Master   string // encoded key
-	Org      uuid.UUID
-	Project  uuid.UUID
-	Name     string
+	DataDir    string    `json:"data_dir"`
+	Supervisor []string  `json:"supervisor"`
+	Master     string    `json:"master"` // encoded key
+	Org        uuid.UUID `json:"org"`
+	Project    uuid.UUID `json:"project"`
+	Name       string    `json:"name"`
 }
 
 const writerVariable = "STELE_TEST_WRITER"
@@ -67,7 +68,7 @@ func write(encoded string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	s, closeAll, err := openCluster(ctx, job.Embedded, master)
+	s, closeAll, err := openCluster(ctx, embedded.Config{DataDir: job.DataDir, Supervisor: job.Supervisor}, master)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func write(encoded string) error {
 		if err != nil {
 			continue // not acknowledged: the database is down, and comes back
 		}
-		fmt.Println(m.Memory.Handle)
+		fmt.Fprintln(os.Stdout, m.Memory.Handle)
 	}
 	return nil
 }
@@ -136,7 +137,7 @@ func TestAcknowledgedWritesSurviveKill(t *testing.T) {
 	acknowledged := map[string]bool{}
 	var writers sync.WaitGroup
 	start := func(name string) (*exec.Cmd, io.Closer) {
-		encoded, err := json.Marshal(writerJob{Embedded: cfg, Master: key, Org: org, Project: p.ID, Name: name})
+		encoded, err := json.Marshal(writerJob{DataDir: cfg.DataDir, Supervisor: cfg.Supervisor, Master: key, Org: org, Project: p.ID, Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}

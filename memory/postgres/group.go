@@ -66,7 +66,7 @@ func (s *Store) write(ctx context.Context, org uuid.UUID, spaces []memory.SpaceK
 	case <-q.lead:
 		defer func() { q.lead <- struct{}{} }()
 		if group := s.groups.begin(q, j); group != nil {
-			s.run(org, spaces, group)
+			s.run(org, spaces, group) //nolint:contextcheck // every job brings its own
 		}
 		return j.err
 	}

@@ -40,7 +40,7 @@ func TestGroupKeepsJobsApart(t *testing.T) {
 	refused := errors.New("refused")
 	gone, giveUp := context.WithCancel(ctx)
 	jobs := map[string]struct {
-		ctx  context.Context
+		ctx  context.Context //nolint:containedctx // each job has its own caller
 		fn   func(memory.Tx) error
 		want error
 	}{

@@ -20,16 +20,20 @@ func (v *view) elements(ctx context.Context, sql string, args ...any) ([]memory.
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (memory.Element, error) {
-		var e memory.Element
-		var parent *uuid.UUID
-		err := row.Scan(&e.ID, &e.ProjectID, &parent, &e.Key, &e.Name, &e.Level, &e.Description, &e.Technology, &e.URL, &e.Group,
-			&e.Tags, &e.Properties, &e.InScope, &e.External, &e.Ordinal, &e.Source.File, &e.Source.Line, &e.RemovedAt, &e.Parent)
-		if parent != nil {
-			e.ParentID = *parent
-		}
-		return e, err
-	})
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (memory.Element, error) { return scanElement(row) })
+}
+
+// scanElement reads elementColumns, and what was selected after them.
+func scanElement(row pgx.CollectableRow, more ...any) (memory.Element, error) {
+	var e memory.Element
+	var parent *uuid.UUID
+	columns := []any{&e.ID, &e.ProjectID, &parent, &e.Key, &e.Name, &e.Level, &e.Description, &e.Technology, &e.URL, &e.Group,
+		&e.Tags, &e.Properties, &e.InScope, &e.External, &e.Ordinal, &e.Source.File, &e.Source.Line, &e.RemovedAt, &e.Parent}
+	err := row.Scan(append(columns, more...)...)
+	if parent != nil {
+		e.ParentID = *parent
+	}
+	return e, err
 }
 
 // Elements gives the project's elements in order of declaration.
@@ -40,21 +44,90 @@ func (v *view) Elements(ctx context.Context, project uuid.UUID, removed bool) ([
 		ORDER BY e.removed_at IS NOT NULL, e.ordinal, e.element_id`, v.org, project, removed)
 }
 
-// FindElements gives what the best kind of match finds: the key, else a former key, else the name.
+// findElements gives, for each of the names $3 (keys, folded) and $4 (names, folded), what the best kind of match finds: the
+// key, else a former key, else all of that name. ordinal counts the names from 1.
+const findElements = `
+	WITH wanted AS (
+		SELECT key, name, ordinal FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS w (key, name, ordinal)
+	), found AS (
+		SELECT w.ordinal, e.element_id, 0 AS rank FROM wanted w
+		JOIN elements e ON e.org_id = $1 AND e.project_id = $2 AND e.folded_key = w.key AND e.removed_at IS NULL
+		UNION ALL
+		SELECT w.ordinal, e.element_id, 1 FROM wanted w
+		JOIN element_aliases a ON a.org_id = $1 AND a.project_id = $2 AND a.key = w.key
+		JOIN elements e ON e.org_id = $1 AND e.element_id = a.element_id AND e.removed_at IS NULL
+		UNION ALL
+		SELECT w.ordinal, e.element_id, 2 FROM wanted w
+		JOIN elements e ON e.org_id = $1 AND e.project_id = $2 AND e.folded_name = w.name AND e.removed_at IS NULL
+	), best AS (
+		SELECT DISTINCT f.ordinal, f.element_id FROM found f
+		WHERE f.rank = (SELECT min(o.rank) FROM found o WHERE o.ordinal = f.ordinal)
+	)
+	SELECT ` + elementColumns + `, b.ordinal
+	FROM best b JOIN elements e ON e.org_id = $1 AND e.element_id = b.element_id
+	LEFT JOIN elements p ON p.org_id = e.org_id AND p.element_id = e.parent_id
+	ORDER BY b.ordinal, e.ordinal`
+
+// FindElements gives what the best kind of match finds.
 func (v *view) FindElements(ctx context.Context, project uuid.UUID, name string) ([]memory.Element, error) {
-	return v.elements(ctx, `
-		WITH found AS (
-			SELECT element_id, 0 AS rank FROM elements WHERE org_id = $1 AND project_id = $2 AND folded_key = $3 AND removed_at IS NULL
-			UNION ALL
-			SELECT a.element_id, 1 FROM element_aliases a JOIN elements e ON e.org_id = a.org_id AND e.element_id = a.element_id
-			WHERE a.org_id = $1 AND a.project_id = $2 AND a.key = $3 AND e.removed_at IS NULL
-			UNION ALL
-			SELECT element_id, 2 FROM elements WHERE org_id = $1 AND project_id = $2 AND folded_name = $4 AND removed_at IS NULL
-		), best AS (SELECT DISTINCT element_id FROM found WHERE rank = (SELECT min(rank) FROM found))
-		SELECT `+elementColumns+`
-		FROM best b JOIN elements e ON e.org_id = $1 AND e.element_id = b.element_id AND e.removed_at IS NULL
-		LEFT JOIN elements p ON p.org_id = e.org_id AND p.element_id = e.parent_id
-		ORDER BY e.ordinal`, v.org, project, c4model.FoldKey(name), c4model.FoldName(name))
+	rows, err := v.tx.Query(ctx, findElements, v.org, project, []string{c4model.FoldKey(name)}, []string{c4model.FoldName(name)})
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (memory.Element, error) {
+		var ordinal int
+		return scanElement(row, &ordinal)
+	})
+}
+
+// Targets gives what bears each of the names: four questions in one round trip.
+func (v *view) Targets(ctx context.Context, q memory.TargetQuery) ([]memory.Target, error) {
+	out := make([]memory.Target, len(q.Texts))
+	titles, keys, names := make([][]byte, len(q.Texts)), make([]string, len(q.Texts)), make([]string, len(q.Texts))
+	for i, text := range q.Texts {
+		titles[i], keys[i], names[i] = v.titleHash(q.Titles[i]), c4model.FoldKey(text), c4model.FoldName(text)
+	}
+	memories := func(rows pgx.Rows) error {
+		return each(rows, func() error {
+			var ordinal int
+			var id uuid.UUID
+			err := rows.Scan(&ordinal, &id)
+			out[ordinal-1].Memory = id
+			return err
+		})
+	}
+	b := &pgx.Batch{}
+	b.Queue(`
+		SELECT DISTINCT ON (t.ordinal) t.ordinal, m.memory_id
+		FROM unnest($2::bytea[]) WITH ORDINALITY AS t (hash, ordinal)
+		CROSS JOIN unnest($3::int[]) WITH ORDINALITY AS s (space_id, rank)
+		JOIN memories m ON m.org_id = $1 AND m.space_id = s.space_id AND m.title_hash = t.hash AND m.status = 'live'
+		ORDER BY t.ordinal, s.rank`, v.org, titles, q.Spaces).Query(memories)
+	b.Queue(`SELECT h.ordinal, m.memory_id FROM unnest($2::text[]) WITH ORDINALITY AS h (handle, ordinal)
+		JOIN memories m ON m.org_id = $1 AND m.handle = h.handle WHERE h.handle <> ''`, v.org, q.Handles).Query(memories)
+	if q.Project != uuid.Nil {
+		b.Queue(findElements, v.org, q.Project, keys, names).Query(func(rows pgx.Rows) error {
+			return each(rows, func() error {
+				var ordinal int
+				e, err := scanElement(rows, &ordinal)
+				if err == nil {
+					out[ordinal-1].Elements = append(out[ordinal-1].Elements, e)
+				}
+				return err
+			})
+		})
+		b.Queue(`SELECT n.ordinal, d.number, d.title FROM unnest($3::text[]) WITH ORDINALITY AS n (number, ordinal)
+			JOIN decisions d ON d.org_id = $1 AND d.project_id = $2 AND d.number = n.number`, v.org, q.Project, q.Decisions).Query(func(rows pgx.Rows) error {
+			return each(rows, func() error {
+				var ordinal int
+				var d c4model.Decision
+				err := rows.Scan(&ordinal, &d.ID, &d.Title)
+				out[ordinal-1].Decision = &d
+				return err
+			})
+		})
+	}
+	return out, v.tx.SendBatch(ctx, b).Close()
 }
 
 // Aliases gives the keys elements of the project had before.
@@ -143,7 +216,7 @@ func (v *view) CountAttached(ctx context.Context, spaces []int32, element uuid.U
 
 // SaveModel applies a reconciled model. Keys may be swapped between elements, so all that change leave the unique index
 // before any enters it again.
-func (t *tx) SaveModel(ctx context.Context, project uuid.UUID, c memory.ModelChange) error {
+func (t *tx) SaveModel(_ context.Context, project uuid.UUID, c memory.ModelChange) error {
 	b := &pgx.Batch{}
 	ids := slices.Clone(c.Removed)
 	for _, e := range c.Elements {
@@ -198,7 +271,7 @@ func notNilMap(m map[string]string) map[string]string {
 }
 
 // SaveDecisions replaces the decisions that came from one source; a number that another source holds passes to this one.
-func (t *tx) SaveDecisions(ctx context.Context, project uuid.UUID, source string, decisions []c4model.Decision) error {
+func (t *tx) SaveDecisions(_ context.Context, project uuid.UUID, source string, decisions []c4model.Decision) error {
 	b := &pgx.Batch{}
 	b.Queue(`DELETE FROM decisions WHERE org_id = $1 AND project_id = $2 AND source = $3`, t.org, project, source)
 	for _, d := range decisions {

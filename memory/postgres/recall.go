@@ -431,7 +431,7 @@ func (v *view) Linking(ctx context.Context, spaces []int32, names [][]string, li
 	var hashes [][]byte
 	for i, set := range names {
 		for _, n := range set {
-			sets, hashes = append(sets, int32(i)), append(hashes, v.linkHash(n)) //nolint:gosec // a few
+			sets, hashes = append(sets, int32(i)), append(hashes, v.linkHash(n))
 		}
 	}
 	rows, err := v.tx.Query(ctx, linking, v.org, spaces, sets, hashes)

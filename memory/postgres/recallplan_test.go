@@ -18,6 +18,8 @@ import (
 
 // One tenant with 20,000 memories of 20 words and one with a single memory: with such statistics a planner likes to read
 // whole tables.
+//
+//nolint:dupword // columns
 const planFixture = `
 	INSERT INTO organizations (org_id, name, created_at, master_key_id, data_keyset, index_keyset)
 		SELECT o, o::text, '2030-01-01', '', '', '' FROM unnest($1::uuid[]) AS o;

@@ -64,7 +64,7 @@ func (q *rankQuery) candidates() string {
 	for i, f := range among {
 		spaces[i], seqs[i], relevance[i], distances[i] = f.space, f.seq, f.relevance, int32(q.distance[f.place]) //nolint:gosec // the depth of a model
 	}
-	return fmt.Sprintf("\tSELECT * FROM unnest(%s::int[], %s::int[], %s::float8[], %s::int[]) AS f (space_id, seq, relevance, distance)",
+	return fmt.Sprintf("\tSELECT space_id, seq, relevance, distance FROM unnest(%s::int[], %s::int[], %s::float8[], %s::int[]) AS f (space_id, seq, relevance, distance)",
 		q.arg(spaces), q.arg(seqs), q.arg(relevance), q.arg(distances))
 }
 
@@ -77,7 +77,8 @@ func (q *rankQuery) standing() string {
 		kinds = " AND kind = ANY (" + q.arg(texts(q.Narrow.Kinds)) + ")"
 	}
 	if !q.all {
-		return `	SELECT m.*, f.relevance, f.distance FROM found f
+		return `	SELECT m.space_id, m.seq, m.memory_id, m.handle, m.kind, m.confirmed_at, m.citations, m.ignored_by, m.doubted, m.unreviewed,
+		f.relevance, f.distance FROM found f
 	CROSS JOIN LATERAL (SELECT ` + standingColumns + `
 		FROM memories WHERE org_id = $1 AND space_id = f.space_id AND seq = f.seq AND status = 'live'` + kinds + ` OFFSET 0) m`
 	}

@@ -339,9 +339,9 @@ func (v *view) Around(ctx context.Context, q memory.AroundQuery) ([]uuid.UUID, e
 			      SELECT 1 FROM attachments a
 			      WHERE a.org_id = $1 AND a.memory_id = m.memory_id AND a.element_id = ANY ($4) AND a.detached_at IS NULL))
 		), sides AS (
-			(SELECT * FROM near WHERE (created_at, memory_id) < ($5, $3) ORDER BY created_at DESC, memory_id DESC LIMIT $6)
+			(SELECT memory_id, created_at FROM near WHERE (created_at, memory_id) < ($5, $3) ORDER BY created_at DESC, memory_id DESC LIMIT $6)
 			UNION ALL
-			(SELECT * FROM near WHERE (created_at, memory_id) > ($5, $3) ORDER BY created_at, memory_id LIMIT $6)
+			(SELECT memory_id, created_at FROM near WHERE (created_at, memory_id) > ($5, $3) ORDER BY created_at, memory_id LIMIT $6)
 			UNION ALL
 			SELECT $3::uuid, $5::timestamptz
 		)

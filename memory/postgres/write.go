@@ -37,7 +37,7 @@ func (v *view) hashes(domain string, texts []string) []int64 {
 }
 
 // Insert stores a new memory. A handle or import key that is taken fails the transaction with memory.ErrTaken.
-func (t *tx) Insert(ctx context.Context, r *memory.Record, at []memory.Attachment, ix memory.Index, sourceKey string, batch uuid.UUID) error {
+func (t *tx) Insert(_ context.Context, r *memory.Record, at []memory.Attachment, ix memory.Index, sourceKey string, batch uuid.UUID) error {
 	// Scope and owner follow from the record; the caller took the space for this transaction.
 	sp, err := t.spaceOf(r)
 	if err != nil {
@@ -143,7 +143,7 @@ func (t *tx) queueLinks(b *pgx.Batch, r *memory.Record, ix memory.Index) error {
 		if err != nil {
 			return err
 		}
-		ordinals[i], hashes[i], targets[i] = int32(i), t.linkHash(text), sealed //nolint:gosec // bounded by maxLinks
+		ordinals[i], hashes[i], targets[i] = int32(i), t.linkHash(text), sealed
 	}
 	b.Queue(`INSERT INTO links (org_id, memory_id, ordinal, target_hash, target)
 		SELECT $1, $2, l.ordinal, l.hash, l.target FROM unnest($3::int[], $4::bytea[], $5::bytea[]) AS l (ordinal, hash, target)`,
@@ -214,7 +214,7 @@ func (t *tx) Reindex(ctx context.Context, r *memory.Record, ix memory.Index) err
 }
 
 // Confirm records that a memory holds.
-func (t *tx) Confirm(ctx context.Context, c memory.Confirmation) error {
+func (t *tx) Confirm(_ context.Context, c memory.Confirmation) error {
 	seen, keep := memory.Seen{}, c.Seen == nil
 	if !keep {
 		seen = *c.Seen
@@ -298,7 +298,7 @@ func (t *tx) Erase(ctx context.Context, r *memory.Record, now time.Time) error {
 }
 
 // Attach adds elements.
-func (t *tx) Attach(ctx context.Context, id uuid.UUID, at []memory.Attachment, now time.Time) error {
+func (t *tx) Attach(_ context.Context, id uuid.UUID, at []memory.Attachment, now time.Time) error {
 	if len(at) == 0 {
 		return nil
 	}
@@ -319,7 +319,7 @@ func (t *tx) Detach(ctx context.Context, id uuid.UUID, elements []uuid.UUID, now
 }
 
 // OpenDoubt adds a doubt and flags its memory.
-func (t *tx) OpenDoubt(ctx context.Context, d memory.Doubt) error {
+func (t *tx) OpenDoubt(_ context.Context, d memory.Doubt) error {
 	id := uuid.Must(uuid.NewV7())
 	sealed, err := t.keys.Seal(doubtLocation(id), []byte(d.Reason))
 	if err != nil {
@@ -346,7 +346,7 @@ func (t *tx) Cite(ctx context.Context, id uuid.UUID, session string, observed bo
 }
 
 // SetVector stores a vector of a live memory.
-func (t *tx) SetVector(ctx context.Context, space, seq int32, model string, vector []float32) error {
+func (t *tx) SetVector(_ context.Context, space, seq int32, model string, vector []float32) error {
 	b := &pgx.Batch{}
 	b.Queue(`INSERT INTO vectors (org_id, model, space_id, seq, embedding) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (org_id, model, space_id, seq) DO UPDATE SET embedding = excluded.embedding`,
@@ -356,7 +356,7 @@ func (t *tx) SetVector(ctx context.Context, space, seq int32, model string, vect
 }
 
 // Audit appends to the trail.
-func (t *tx) Audit(ctx context.Context, by memory.Caller, entries ...memory.AuditEntry) error {
+func (t *tx) Audit(_ context.Context, by memory.Caller, entries ...memory.AuditEntry) error {
 	b := &pgx.Batch{}
 	for _, e := range entries {
 		detail := e.Detail

@@ -189,7 +189,7 @@ func TestRecovery(t *testing.T) { //nolint:tparallel // one cluster, one step af
 			}
 		})
 	}
-	t.Run("data folder removed", func(t *testing.T) { //nolint:paralleltest // in order
+	t.Run("data folder removed", func(t *testing.T) {
 		s := mustStatus(t, c)
 		db.Close()
 		if err := os.RemoveAll(dir); err != nil {
