@@ -211,6 +211,10 @@ func (b *backend) openDatabase(ctx context.Context, a *app) error {
 func (b *backend) master(ctx context.Context, a *app) (*secret.Master, error) {
 	c := b.config
 	if c.MasterKey == "" {
+		if c.MasterKeyFile == "" { // there is no home
+			_, err := secret.DefaultMasterFile()
+			return nil, err
+		}
 		master, err := secret.LoadMasterFile(c.MasterKeyFile)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return master, err

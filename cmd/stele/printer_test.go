@@ -194,27 +194,6 @@ func TestWrap(t *testing.T) {
 	})
 }
 
-func TestClean(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"plain\n\ttext":                         "plain\n\ttext",
-		"\x1b[31mred\x1b[0m":                    "red",
-		"\x1b]0;title\x07text":                  "text",
-		"\x1b]8;;https://x.example\x1b\\link":   "link",
-		"\u009b31mred":                          "red",
-		"back\rover\x08\x00":                    "backover",
-		"\u202eabc\u2066":                       "abc",
-		"\xff\xfe":                              "\uFFFD",
-		"👩\u200d💻":                              "👩\u200d💻",
-		"para\u2028graph":                       "paragraph",
-		"zero\u200bwidth \ufefftext \U000E0041": "zerowidth text ",
-	} {
-		if got := memory.Plain(in); got != want {
-			t.Errorf("%q: got %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestFileLine(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]struct {
