@@ -135,6 +135,11 @@ func (s *Service) Confirm(ctx context.Context, c Caller, r ConfirmRequest) (Memo
 		if err := s.citeIfShown(ctx, tx, c, rec.ID, now); err != nil {
 			return err
 		}
+		if note != "" {
+			if err := tx.Remark(ctx, rec.ID, note, now); err != nil {
+				return err
+			}
+		}
 		return tx.Audit(ctx, c, AuditEntry{At: now, Verb: VerbConfirm, Subject: rec.ID, Revision: rec.Revision, Detail: seenDetail(r.Seen)})
 	})
 	if err != nil {
@@ -294,6 +299,11 @@ func (s *Service) reattach(ctx context.Context, tx Tx, c Caller, rec *Record, r 
 // Forget takes a memory out of recall, reversibly; with Erase it destroys every text of it for good.
 func (s *Service) Forget(ctx context.Context, c Caller, r ForgetRequest) (ForgetResponse, error) {
 	out := ForgetResponse{Warnings: []string{}}
+	var clean cleaner
+	reason := clean.text(r.Reason)
+	if err := checkText("reason", reason, MaxWhyBytes, "shorten it"); err != nil {
+		return ForgetResponse{}, err
+	}
 	m, err := s.change(ctx, c, r.Memory, func(tx Tx, rec *Record, now time.Time) error {
 		switch {
 		case r.Erase && !c.mayReview():
@@ -314,6 +324,11 @@ func (s *Service) Forget(ctx context.Context, c Caller, r ForgetRequest) (Forget
 					"nothing needs to be done; erase destroys its text for good")
 			}
 			if err := tx.SetStatus(ctx, rec, status, uuid.Nil, nil); err != nil {
+				return err
+			}
+		}
+		if reason != "" { // why it was erased may stay; what it said may not
+			if err := tx.Remark(ctx, rec.ID, reason, now); err != nil {
 				return err
 			}
 		}

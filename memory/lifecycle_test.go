@@ -73,17 +73,22 @@ func TestHistoryTellsWhatHappened(t *testing.T) {
 	_, err := w.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: false, Note: "I saw 10"})
 	w.must(err)
 	step()
-	_, err = w.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
+	_, err = w.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true, Note: "it was a test run"})
 	w.must(err)
 	step()
 	n := w.remember(memory.RememberRequest{Content: "caches live 10 minutes", Supersedes: m.Handle}).Memory
+	_, err = w.Forget(ctx, w.c, memory.ForgetRequest{Memory: n.Handle, Reason: "measured wrongly"})
+	w.must(err)
+	if h, err := w.History(ctx, w.c, n.Handle); err != nil || h.Events[len(h.Events)-1].Detail != "measured wrongly" {
+		t.Errorf("events %+v, %v", h.Events, err)
+	}
 	h, err := w.History(ctx, w.c, m.Handle)
 	w.must(err)
 	var got []string
 	for _, e := range h.Events {
 		got = append(got, strings.TrimSpace(e.Verb+" "+e.Detail))
 	}
-	if want := []string{"remember commit abc123", "dispute I saw 10", "confirm", "supersede by " + n.Handle}; !slices.Equal(got, want) {
+	if want := []string{"remember commit abc123", "dispute I saw 10", "confirm it was a test run", "supersede by " + n.Handle}; !slices.Equal(got, want) {
 		t.Errorf("events %q, want %q", got, want)
 	}
 	line, err := w.Timeline(ctx, w.c, m.Handle, 0)

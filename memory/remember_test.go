@@ -360,3 +360,30 @@ func TestExpiredStaysForTitlesAndDedupe(t *testing.T) {
 		t.Errorf("said again after it expired: %+v", out.Memory)
 	}
 }
+
+// A path belongs to the repository it was named in, whichever project the memory was first written in.
+func TestPathsStayWithTheirRepository(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	w.remember(memory.RememberRequest{Content: "I like small functions", Scope: memory.Personal})
+	p, err := w.CreateProject(ctx, w.c.Org, "warehouse", nil)
+	w.must(err)
+	there := w.c
+	there.Project = p.ID
+	out, err := w.Remember(ctx, there, memory.RememberRequest{Content: "I like small functions", Scope: memory.Personal, Paths: []string{"racks/x.go"}})
+	w.must(err)
+	if !out.Deduplicated {
+		t.Fatalf("not recognised: %+v", out)
+	}
+	for name, tc := range map[string]struct {
+		c    memory.Caller
+		want int
+	}{"where it was named": {there, 1}, "elsewhere": {w.c, 0}} {
+		why, err := w.Why(ctx, tc.c, "racks/x.go", 0)
+		w.must(err)
+		if len(why.Entries) != tc.want {
+			t.Errorf("%s: %d entries, want %d", name, len(why.Entries), tc.want)
+		}
+	}
+}

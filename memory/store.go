@@ -259,6 +259,8 @@ type Tx interface {
 	Detach(ctx context.Context, memory uuid.UUID, elements []uuid.UUID, now time.Time) error
 	// OpenDoubt adds a doubt and flags its memory.
 	OpenDoubt(ctx context.Context, d Doubt) error
+	// Remark keeps what somebody said with a write on a memory, beside its entry in the trail of that instant.
+	Remark(ctx context.Context, memory uuid.UUID, text string, at time.Time) error
 	// Cite records that a session relied on a memory; a second time changes nothing.
 	Cite(ctx context.Context, memory uuid.UUID, session string, observed bool, now time.Time) error
 	// SetVector stores a vector of a live memory.

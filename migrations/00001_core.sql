@@ -325,6 +325,18 @@ CREATE TABLE doubts (
 );
 CREATE INDEX doubts_memory ON doubts (org_id, memory_id, since);
 
+-- What somebody said when they confirmed, retired or restored a memory. The trail holds no words, so they are here, sealed.
+CREATE TABLE remarks (
+    org_id    uuid NOT NULL,
+    remark_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    at        timestamptz NOT NULL, -- of the entry in the trail
+    body      bytea NOT NULL,
+    PRIMARY KEY (org_id, remark_id),
+    FOREIGN KEY (org_id, memory_id) REFERENCES memories (org_id, memory_id)
+);
+CREATE INDEX remarks_memory ON remarks (org_id, memory_id, at);
+
 -- Moments at which drift was seen on an element.
 CREATE TABLE stamps (
     org_id      uuid NOT NULL,
@@ -395,7 +407,7 @@ DECLARE t text;
 BEGIN
     FOREACH t IN ARRAY ARRAY['organizations', 'projects', 'project_identities', 'spaces', 'elements', 'element_aliases',
         'relationships', 'bindings', 'decisions', 'model_imports', 'memories', 'memory_versions', 'attachments',
-        'memory_paths', 'postings', 'memory_terms', 'term_frequencies', 'vectors', 'links', 'doubts', 'stamps',
+        'memory_paths', 'postings', 'memory_terms', 'term_frequencies', 'vectors', 'links', 'doubts', 'remarks', 'stamps',
         'impressions', 'citations', 'audit']
     LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);

@@ -21,7 +21,7 @@ import (
 )
 
 // secretWords stand in every field that a person or an agent may write. They are in no model and no dictionary.
-var secretWords = []string{"quobblefrax", "zintharmole", "plivvenact", "drumquizzle", "yorbletwin", "snargvoxel", "fleebinthor"}
+var secretWords = []string{"quobblefrax", "zintharmole", "plivvenact", "drumquizzle", "yorbletwin", "snargvoxel", "fleebinthor", "wuxelgrond"}
 
 // fill writes one of everything into an organization.
 func fill(t *testing.T, s *memory.Service, name string) memory.Caller {
@@ -51,7 +51,7 @@ func fill(t *testing.T, s *memory.Service, name string) memory.Caller {
 	must(err)
 	_, err = s.Get(ctx, c, []string{m.Memory.Handle})
 	must(err)
-	_, err = s.Confirm(ctx, c, memory.ConfirmRequest{Memory: m.Memory.Handle, Holds: true})
+	_, err = s.Confirm(ctx, c, memory.ConfirmRequest{Memory: m.Memory.Handle, Holds: true, Note: secretWords[7]})
 	must(err)
 	_, err = s.Confirm(ctx, c, memory.ConfirmRequest{Memory: m.Memory.Handle, Holds: false, Note: secretWords[5]})
 	must(err)

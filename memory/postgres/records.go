@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,6 +45,10 @@ func linkLocation(id uuid.UUID, ordinal int) secret.Location {
 
 func doubtLocation(id uuid.UUID) secret.Location {
 	return secret.Location{Table: "doubts", Column: "reason", Row: secret.Row(id)}
+}
+
+func remarkLocation(id uuid.UUID) secret.Location {
+	return secret.Location{Table: "remarks", Column: "body", Row: secret.Row(id)}
 }
 
 func (v *view) sealBody(id uuid.UUID, revision int, b body) ([]byte, error) {
@@ -410,6 +415,20 @@ func (v *view) Events(ctx context.Context, id uuid.UUID) ([]memory.Event, error)
 				return nil
 			})
 		})
+	remarks := map[time.Time]string{}
+	b.Queue(`SELECT remark_id, at, body FROM remarks WHERE org_id = $1 AND memory_id = $2`, v.org, id).Query(func(rows pgx.Rows) error {
+		return each(rows, func() error {
+			var remark uuid.UUID
+			var at time.Time
+			var sealed []byte
+			if err := rows.Scan(&remark, &at, &sealed); err != nil {
+				return err
+			}
+			plain, err := v.keys.Open(remarkLocation(remark), sealed)
+			remarks[at.UTC()] = string(plain)
+			return err
+		})
+	})
 	b.Queue(`
 		SELECT a.at, a.verb, a.agent, a.user_name, a.door, a.revision, a.detail, m.handle
 		FROM audit a LEFT JOIN memories m ON m.org_id = a.org_id AND m.memory_id = (a.detail ->> 'by')::uuid
@@ -439,6 +458,9 @@ func (v *view) Events(ctx context.Context, id uuid.UUID) ([]memory.Event, error)
 					}
 					e.Detail += k + " " + detail[k]
 				}
+			}
+			if said := remarks[e.At]; said != "" && e.Verb != string(memory.VerbDispute) {
+				e.Detail = strings.TrimPrefix(e.Detail+": "+said, ": ")
 			}
 			events = append(events, e)
 			return nil

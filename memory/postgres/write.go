@@ -68,7 +68,7 @@ func (t *tx) Insert(_ context.Context, r *memory.Record, at []memory.Attachment,
 	b.Queue(`INSERT INTO memory_versions (org_id, memory_id, revision, body, recorded_at, agent, user_name) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		t.org, r.ID, r.Revision, sealed, r.CreatedAt, r.Agent, r.User)
 	t.queueAttach(b, r.ID, at, r.CreatedAt)
-	t.queuePaths(b, r)
+	t.queuePaths(b, r, r.ProjectID)
 	if err := t.queueLinks(b, r, ix); err != nil {
 		return err
 	}
@@ -117,7 +117,8 @@ func (t *tx) queueAttach(b *pgx.Batch, id uuid.UUID, at []memory.Attachment, now
 		SET detached_at = NULL, reason = excluded.reason, path = excluded.path`, t.org, id, now, elements, reasons, paths)
 }
 
-func (t *tx) queuePaths(b *pgx.Batch, r *memory.Record) {
+// queuePaths adds the paths of a memory as those of a project's repository; those it has already stay where they are.
+func (t *tx) queuePaths(b *pgx.Batch, r *memory.Record, project uuid.UUID) {
 	if len(r.Paths) == 0 {
 		return
 	}
@@ -127,8 +128,9 @@ func (t *tx) queuePaths(b *pgx.Batch, r *memory.Record) {
 	}
 	b.Queue(`
 		INSERT INTO memory_paths (org_id, memory_id, ordinal, pattern, prefix, project_id)
-		SELECT $1, $2, p.ordinal, p.pattern, p.prefix, $5 FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS p (pattern, prefix, ordinal)`,
-		t.org, r.ID, r.Paths, prefixes, nullID(r.ProjectID))
+		SELECT $1, $2, p.ordinal, p.pattern, p.prefix, $5 FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS p (pattern, prefix, ordinal)
+		ON CONFLICT (org_id, memory_id, pattern) DO UPDATE SET ordinal = excluded.ordinal`,
+		t.org, r.ID, r.Paths, prefixes, nullID(project))
 }
 
 func (v *view) linkHash(text string) []byte { return v.hash128(targetDomain, memory.FoldTarget(text)) }
@@ -189,8 +191,8 @@ func (t *tx) Revise(ctx context.Context, r *memory.Record, ix memory.Index, by m
 	b.Queue(`INSERT INTO memory_versions (org_id, memory_id, revision, body, recorded_at, agent, user_name) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		t.org, r.ID, r.Revision, sealed, now, by.Agent, by.User)
 	b.Queue(`UPDATE memories SET revision = $3, expires_at = $4 WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID, r.Revision, r.ExpiresAt)
-	b.Queue(`DELETE FROM memory_paths WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
-	t.queuePaths(b, r)
+	b.Queue(`DELETE FROM memory_paths WHERE org_id = $1 AND memory_id = $2 AND pattern <> ALL ($3::text[])`, t.org, r.ID, notNil(r.Paths))
+	t.queuePaths(b, r, by.Project)
 	b.Queue(`DELETE FROM links WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
 	if err := t.queueLinks(b, r, ix); err != nil {
 		return err
@@ -289,7 +291,7 @@ func (t *tx) Erase(ctx context.Context, r *memory.Record, now time.Time) error {
 	b.Queue(`UPDATE memories SET title_hash = NULL, text_hash = '', term_count = 0, source_key = NULL, verify = false, disputed = false,
 			seen_commit = '', seen_branch = '', seen_tree = ''
 		WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
-	for _, table := range []string{"links", "memory_paths"} {
+	for _, table := range []string{"links", "memory_paths", "remarks"} {
 		b.Queue(`DELETE FROM `+table+` WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
 	}
 	b.Queue(`UPDATE attachments SET path = '' WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
@@ -330,6 +332,19 @@ func (t *tx) OpenDoubt(_ context.Context, d memory.Doubt) error {
 		t.org, id, d.Memory, d.Cause, nullID(d.Element), d.Since, sealed)
 	b.Queue(`UPDATE memories SET verify = verify OR $3 <> 'disputed', disputed = disputed OR $3 = 'disputed' WHERE org_id = $1 AND memory_id = $2`,
 		t.org, d.Memory, d.Cause)
+	t.pipeline.later(b)
+	return nil
+}
+
+// Remark keeps what somebody said, sealed.
+func (t *tx) Remark(_ context.Context, id uuid.UUID, text string, at time.Time) error {
+	remark := uuid.Must(uuid.NewV7())
+	sealed, err := t.keys.Seal(remarkLocation(remark), []byte(text))
+	if err != nil {
+		return err
+	}
+	b := &pgx.Batch{}
+	b.Queue(`INSERT INTO remarks (org_id, remark_id, memory_id, at, body) VALUES ($1, $2, $3, $4, $5)`, t.org, remark, id, at, sealed)
 	t.pipeline.later(b)
 	return nil
 }
