@@ -203,7 +203,6 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.setup -> stele.program.installation "Looks for PostgreSQL and pgvector"
         stele.program.setup -> stele.program.problem "Says what to do by hand"
         stele.program.installation -> stele.program.problem "Names the fix"
-        stele.program.config -> stele.program.c4 "Checks globs as bindings are checked"
         stele.program.config -> stele.program.problem "Names the variable, or file and line"
         stele.program.config -> stele.program.c4 "Asks what a glob of a binding may be"
         stele.program.checkout -> stele.program.problem "Says what git refused"
