@@ -86,9 +86,9 @@ type Caller struct {
 
 // Seen is the state of the code a writer had before them.
 type Seen struct {
-	Commit  string `json:"commit,omitempty"`
-	Branch  string `json:"branch,omitempty"`
-	Tree    string `json:"tree,omitempty"`    // hash of the bound files
+	Commit  string `json:"commit"`
+	Branch  string `json:"branch"`
+	Tree    string `json:"tree"`              // hash of the bound files
 	Assumed bool   `json:"assumed,omitempty"` // taken from the last tracked run, not from the writer
 }
 
@@ -116,9 +116,9 @@ type Memory struct {
 	ID            uuid.UUID    `json:"id"`
 	Handle        string       `json:"handle"`
 	Kind          Kind         `json:"kind"`
-	Title         string       `json:"title,omitempty"`
+	Title         string       `json:"title"`
 	Content       string       `json:"content"`
-	Why           string       `json:"why,omitempty"`
+	Why           string       `json:"why"`
 	Scope         Scope        `json:"scope"`
 	Status        Status       `json:"status"`
 	Elements      []ElementRef `json:"elements"`
@@ -132,8 +132,8 @@ type Memory struct {
 	Confirmations int          `json:"confirmations"`
 	Revision      int          `json:"revision"`
 	ExpiresAt     *time.Time   `json:"expires_at"`
-	SupersededBy  string       `json:"superseded_by,omitempty"` // handle
-	Seen          *Seen        `json:"seen,omitempty"`
+	SupersededBy  string       `json:"superseded_by"` // handle
+	Seen          *Seen        `json:"seen"`
 	DoubtedAt     time.Time    `json:"-"`     // the newest open doubt; zero when there is none
 	Flags         []Flag       `json:"flags"` // doubts in words; "verify" or "disputed" demote
 	Links         []Link       `json:"links"`

@@ -26,6 +26,8 @@ const (
 	// nearLimit bounds how many close memories are compared by the same-facts guard: restatements rank first, so a
 	// guard that rejected this many already saw the likely ones.
 	nearLimit = 16
+	// maxRawBytes bounds a text before its private parts and secrets are taken out: four times what may be left.
+	maxRawBytes = 4 * MaxContentBytes
 	// maxDraws is how often a new handle is drawn before a write gives up; see handleLength.
 	maxDraws = 3
 	// suggestions is how many candidate elements an unattached text is offered.
@@ -119,6 +121,12 @@ func (d *draft) clean() error {
 	for field, texts := range map[string][]string{"content": {d.Content}, "title": {d.Title}, "why": {d.Why}, "tags": d.Tags} {
 		if slices.ContainsFunc(texts, func(t string) bool { return !utf8.ValidString(t) }) {
 			return problem.Invalidf(field, "the text is not valid UTF-8").Fix("send it as UTF-8")
+		}
+	}
+	// Looking for secrets takes time; what is far too long even without them is not looked at.
+	for field, text := range map[string]string{"content": d.Content, "title": d.Title, "why": d.Why} {
+		if err := checkText(field, text, maxRawBytes, "split it into one memory per fact"); err != nil {
+			return err
 		}
 	}
 	var clean cleaner

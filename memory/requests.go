@@ -52,9 +52,9 @@ type Restated struct {
 // Similar is a near memory the writer may want to supersede.
 type Similar struct {
 	Handle  string  `json:"handle"`
-	Title   string  `json:"title,omitempty"`
+	Title   string  `json:"title"`
 	Excerpt string  `json:"excerpt"`           // first line
-	Cosine  float64 `json:"cosine,omitempty"`  // of the vectors
+	Cosine  float64 `json:"cosine"`            // of the vectors
 	Overlap float64 `json:"overlap,omitempty"` // Jaccard of the terms, when there were no vectors
 	Differs string  `json:"differs,omitempty"` // what the same-facts guard found: "numbers: 3 against 4"
 }
@@ -140,7 +140,7 @@ type Degraded struct {
 // Via says which direct hit linked to a result.
 type Via struct {
 	Handle string `json:"handle"`
-	Title  string `json:"title,omitempty"`
+	Title  string `json:"title"`
 }
 
 // Result is a memory with its score.

@@ -384,6 +384,26 @@ func (v *view) Versions(ctx context.Context, id uuid.UUID) ([]memory.Version, er
 	})
 }
 
+// scanRemarks collects what was said, by the instant it was said.
+func (v *view) scanRemarks(said map[time.Time]string) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		return each(rows, func() error {
+			var remark uuid.UUID
+			var at time.Time
+			var sealed []byte
+			if err := rows.Scan(&remark, &at, &sealed); err != nil {
+				return err
+			}
+			plain, err := v.keys.Open(remarkLocation(remark), sealed)
+			if err != nil {
+				return fmt.Errorf("remark %s: %w", remark, err)
+			}
+			said[at.UTC()] = string(plain)
+			return nil
+		})
+	}
+}
+
 // Events gives the trail of a memory in words: what the audit says, and the reasons of its doubts.
 func (v *view) Events(ctx context.Context, id uuid.UUID) ([]memory.Event, error) {
 	type doubt struct {
@@ -416,19 +436,7 @@ func (v *view) Events(ctx context.Context, id uuid.UUID) ([]memory.Event, error)
 			})
 		})
 	remarks := map[time.Time]string{}
-	b.Queue(`SELECT remark_id, at, body FROM remarks WHERE org_id = $1 AND memory_id = $2`, v.org, id).Query(func(rows pgx.Rows) error {
-		return each(rows, func() error {
-			var remark uuid.UUID
-			var at time.Time
-			var sealed []byte
-			if err := rows.Scan(&remark, &at, &sealed); err != nil {
-				return err
-			}
-			plain, err := v.keys.Open(remarkLocation(remark), sealed)
-			remarks[at.UTC()] = string(plain)
-			return err
-		})
-	})
+	b.Queue(`SELECT remark_id, at, body FROM remarks WHERE org_id = $1 AND memory_id = $2`, v.org, id).Query(v.scanRemarks(remarks))
 	b.Queue(`
 		SELECT a.at, a.verb, a.agent, a.user_name, a.door, a.revision, a.detail, m.handle
 		FROM audit a LEFT JOIN memories m ON m.org_id = a.org_id AND m.memory_id = (a.detail ->> 'by')::uuid
