@@ -160,6 +160,11 @@ func TestEmbedded(t *testing.T) {
 
 	backup := filepath.Join(dir, "stele.dump")
 	run("db", "backup", backup)
+	taken := exec.CommandContext(ctx, path, "db", "backup", backup)
+	taken.Dir, taken.Env = t.TempDir(), append(os.Environ(), env...)
+	if out, err := taken.CombinedOutput(); err == nil || !strings.Contains(string(out), "is there already") {
+		t.Errorf("a second backup into the same file: %v, %s", err, out)
+	}
 	run("remember", "Mugs are stacked.")
 	run("db", "restore", backup)
 	if got := run("recall", "mugs prices"); strings.Contains(got, "stacked") || !strings.Contains(got, "in cents") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -35,6 +36,9 @@ func (a *app) dbCommand() *cobra.Command {
 				path, err := filepath.Abs(file)
 				if err != nil {
 					return nil, "", fmt.Errorf("resolving %s: %w", file, err)
+				}
+				if _, err := os.Lstat(path); err == nil {
+					return nil, "", problem.New(problem.Conflict, "file", path+" is there already", "name another file, or move that one away")
 				}
 				err = c.Backup(ctx, path)
 				return map[string]any{"file": path}, "Wrote " + path + "; it is worth nothing without the master key, which must be kept elsewhere", err

@@ -80,7 +80,7 @@ func LoadOrCreateMasterFile(path string) (m *Master, created bool, err error) {
 		return m, false, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, false, fileProblem(path, "its folder cannot be made", err)
+		return nil, false, fileProblem(path, "cannot be made: there is no folder for it", err)
 	}
 	if m, err = GenerateMaster(); err != nil {
 		return nil, false, err
