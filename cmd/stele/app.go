@@ -202,7 +202,11 @@ func (b *backend) openDatabase(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	b.service = memory.New(store.New(db, master), memory.Options{})
+	ranking, err := memory.DefaultRanking().With(b.config.Ranking)
+	if err != nil {
+		return err
+	}
+	b.service = memory.New(store.New(db, master), memory.Options{Ranking: &ranking})
 	return nil
 }
 

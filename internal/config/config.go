@@ -44,6 +44,7 @@ type Config struct {
 	Organization     string        `env:"ORGANIZATION" help:"tenant to work in, made when missing"`
 	Project          string        `env:"PROJECT" help:"project to work in: id, name or identity; empty: by repository"`
 	User             string        `env:"USER" help:"who writes; empty: git's user.name, else the user of the machine"`
+	Ranking          string        `env:"RANKING" help:"constants of recall to change, such as best_share=0.3,kind.pitfall=4"`
 	LogLevel         slog.Level    `env:"LOG_LEVEL" help:"least level written to standard error: debug, info, warn or error"`
 
 	values []Value

@@ -54,7 +54,7 @@ func TestPrecedence(t *testing.T) {
 	want := map[string]string{
 		"database_url": "default", "database_owner_url": "default", "database_admin_url": "default", "data_dir": "default", "postgres_bin": "default",
 		"db_idle": "environment", "master_key": "default", "master_key_file": "default",
-		"organization": "file " + e.File(), "project": "flag --project", "user": "environment", "log_level": "file " + e.File(),
+		"organization": "file " + e.File(), "project": "flag --project", "ranking": "default", "user": "environment", "log_level": "file " + e.File(),
 	}
 	if diff := cmp.Diff(want, sources); diff != "" {
 		t.Error(diff)
