@@ -43,6 +43,7 @@ func (s *Service) Remember(ctx context.Context, c Caller, r RememberRequest) (Re
 	if err != nil {
 		return RememberResponse{}, err
 	}
+	d.index = indexOf(&Memory{Title: d.Title, Content: d.Content, Why: d.Why, Tags: d.Tags}) // not under the lock
 	d.vector, d.model = s.embedForWrite(ctx, d.embeddingText())
 
 	var out RememberResponse
@@ -78,6 +79,7 @@ type draft struct {
 	warnings   []string
 	vector     []float32
 	model      string
+	index      Index // without the names of elements
 }
 
 // draft checks and cleans a request without looking at the database.
@@ -276,7 +278,7 @@ func (s *Service) place(ctx context.Context, tx Tx, c Caller, d *draft, out *Rem
 	if old != nil && len(d.Paths) == 0 && len(d.Elements) == 0 {
 		r.Paths = old.Paths
 	}
-	ix := indexOf(&r.Memory)
+	ix := d.index.named(r.Elements)
 
 	near, err := tx.Near(ctx, s.nearQuery(space.ID, kind, ix, d))
 	if err != nil {

@@ -64,14 +64,27 @@ func indexOf(m *Memory) Index {
 		b.WriteString(t)
 		b.WriteByte('\n')
 	}
-	for _, e := range m.Elements {
-		b.WriteString(e.Name)
-		b.WriteByte('\n')
-	}
 	ix := Index{Terms: terms.Of(b.String()), Title: terms.Fold(m.Title), Normal: terms.Normalise(m.Content), Links: linkTargets(m.Content)}
 	for _, t := range m.Tags {
 		ix.Tags = append(ix.Tags, terms.Fold(t))
 	}
+	return ix.named(m.Elements)
+}
+
+// named adds the names of elements to what a memory is found by.
+func (ix Index) named(elements []ElementRef) Index {
+	var b strings.Builder
+	for _, e := range elements {
+		b.WriteString(e.Name)
+		b.WriteByte('\n')
+	}
+	all := slices.Clone(ix.Terms)
+	for _, t := range terms.Of(b.String()) {
+		if !slices.Contains(ix.Terms, t) {
+			all = append(all, t)
+		}
+	}
+	ix.Terms = all
 	return ix
 }
 
