@@ -122,7 +122,7 @@ func (s *Service) Confirm(ctx context.Context, c Caller, r ConfirmRequest) (Memo
 		if !r.Holds {
 			reason := note
 			if reason == "" {
-				reason = "disputed by " + author(c.Agent, c.User)
+				reason = "disputed by " + AuthorName(c.Agent, c.User)
 			}
 			if err := tx.OpenDoubt(ctx, Doubt{Memory: rec.ID, Cause: "disputed", Since: now, Reason: reason}); err != nil {
 				return err

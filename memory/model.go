@@ -125,7 +125,7 @@ func (s *Service) ImportModel(ctx context.Context, c Caller, im ModelImport) (Mo
 			if change, report, err = s.planModel(ctx, tx, c, im); err != nil {
 				return err
 			}
-			change.At, change.Source, change.Digest, change.Actor = s.now(), im.Source, digest, author(c.Agent, c.User)
+			change.At, change.Source, change.Digest, change.Actor = s.now(), im.Source, digest, AuthorName(c.Agent, c.User)
 			if slices.Equal(last.Digest, digest) && len(report.Added)+len(report.Changed)+len(report.Removed) == 0 {
 				return nil // what is stored came from the very same model and bindings
 			}

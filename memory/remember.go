@@ -347,7 +347,7 @@ func (s *Service) newRecord(c Caller, d *draft, kind Kind, elements []ElementRef
 	if d.Scope == Personal {
 		r.Owner = c.User
 	}
-	r.Author = author(r.Agent, r.User)
+	r.Author = AuthorName(r.Agent, r.User)
 	return r
 }
 

@@ -112,8 +112,8 @@ func isHandle(s string) bool {
 	return err == nil
 }
 
-// author is how a writer is shown: "agent/user", or the user alone for a person.
-func author(agent, user string) string {
+// AuthorName is how a writer is shown: "agent/user", or the user alone for a person.
+func AuthorName(agent, user string) string {
 	if agent == "" {
 		return user
 	}

@@ -21,12 +21,6 @@ func SQLState(err error) string {
 // IsUniqueViolation tells whether a row with that key exists already (23505).
 func IsUniqueViolation(err error) bool { return SQLState(err) == "23505" }
 
-// IsForeignKeyViolation tells whether a row refers to one that is not there (23503).
-func IsForeignKeyViolation(err error) bool { return SQLState(err) == "23503" }
-
-// IsCheckViolation tells whether a value is outside what the schema allows (23514).
-func IsCheckViolation(err error) bool { return SQLState(err) == "23514" }
-
 // IsForbidden tells whether the role lacks a privilege or row-level security refused a row (42501).
 func IsForbidden(err error) bool { return SQLState(err) == "42501" }
 

@@ -256,18 +256,11 @@ func (v *view) scanRecords(found map[uuid.UUID]*memory.Record) func(pgx.Rows) er
 			if seen != (memory.Seen{}) {
 				r.Seen = &seen
 			}
-			r.Author = authorOf(r.Agent, r.User)
+			r.Author = memory.AuthorName(r.Agent, r.User)
 			found[r.ID] = r
 			return nil
 		})
 	}
-}
-
-func authorOf(agent, user string) string {
-	if agent == "" {
-		return user
-	}
-	return agent + "/" + user
 }
 
 // id scans one uuid; uuid.Nil when there is no row.
@@ -375,7 +368,7 @@ func (v *view) Versions(ctx context.Context, id uuid.UUID) ([]memory.Version, er
 		if err != nil {
 			return out, err
 		}
-		out.RecordedAt, out.Author, out.Erased = out.RecordedAt.UTC(), authorOf(agent, user), sealed == nil
+		out.RecordedAt, out.Author, out.Erased = out.RecordedAt.UTC(), memory.AuthorName(agent, user), sealed == nil
 		out.Title, out.Content, out.Why, out.Tags = b.Title, b.Content, b.Why, b.Tags
 		if out.Tags == nil {
 			out.Tags = []string{}
@@ -449,7 +442,7 @@ func (v *view) Events(ctx context.Context, id uuid.UUID) ([]memory.Event, error)
 			if err := rows.Scan(&e.At, &e.Verb, &agent, &user, &e.Door, &e.Revision, &detail, &by); err != nil {
 				return err
 			}
-			e.At, e.Author = e.At.UTC(), authorOf(agent, user)
+			e.At, e.Author = e.At.UTC(), memory.AuthorName(agent, user)
 			switch {
 			case by != nil:
 				e.Detail = "by " + *by
