@@ -134,15 +134,10 @@ func (g *groups) begin(q *queue, own *job) []*job {
 	return group
 }
 
-// run executes a group in one transaction and tells every job how it went. A job that fails takes back what it wrote and
-// leaves the others alone; when the transaction as a whole fails, all fail.
+// run executes a group and tells every job how it went. A job that fails takes back what it wrote and leaves the others
+// alone. When one fails so that the transaction is lost with it, as when its caller gives up in the middle of a statement,
+// nothing is stored, and the others run once more, each by itself. When the database fails, all fail.
 func (s *Store) run(org uuid.UUID, spaces []memory.SpaceKey, group []*job) {
-	// The transaction belongs to no single caller: it goes on when one of them gives up. Each job's own statements run
-	// under the context of its caller.
-	ctx := context.WithoutCancel(group[0].ctx)
-	if len(group) == 1 {
-		ctx = group[0].ctx
-	}
 	err := errPanicked // unless the transaction returns
 	defer func() {
 		for _, j := range group {
@@ -152,7 +147,26 @@ func (s *Store) run(org uuid.UUID, spaces []memory.SpaceKey, group []*job) {
 			close(j.done)
 		}
 	}()
-	err = s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error {
+	err = s.together(org, spaces, group)
+	if len(group) > 1 && errors.Is(err, errRollback) {
+		for _, j := range group {
+			if j.err == nil {
+				j.err = s.together(org, spaces, []*job{j})
+			}
+		}
+		err = nil
+	}
+}
+
+// together executes a group in one transaction. The error is that of the transaction; of a job alone it is the job's too.
+func (s *Store) together(org uuid.UUID, spaces []memory.SpaceKey, group []*job) error {
+	// The transaction belongs to no single caller: it goes on when one of them gives up. Each job's own statements run
+	// under the context of its caller.
+	ctx := context.WithoutCancel(group[0].ctx)
+	if len(group) == 1 {
+		ctx = group[0].ctx
+	}
+	return s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error {
 		keys, err := s.keysOf(ctx, t, org)
 		if err != nil {
 			return err
@@ -203,6 +217,9 @@ func (t *tx) attempt(ctx context.Context, j *job) error {
 	if err == nil {
 		t.pipeline.queue(`RELEASE SAVEPOINT job`)
 		return nil
+	}
+	if gone := j.ctx.Err(); gone != nil {
+		err = fmt.Errorf("%w (%w)", gone, err) // its caller gave up, whatever the server calls that
 	}
 	for key := range maps.Keys(before) {
 		*t.spaces[key] = before[key]

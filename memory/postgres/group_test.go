@@ -39,6 +39,8 @@ func TestGroupKeepsJobsApart(t *testing.T) {
 	}
 	refused := errors.New("refused")
 	gone, giveUp := context.WithCancel(ctx)
+	stopped, stop := context.WithCancel(ctx)
+	defer stop()
 	jobs := map[string]struct {
 		ctx  context.Context //nolint:containedctx // each job has its own caller
 		fn   func(memory.Tx) error
@@ -63,7 +65,16 @@ func TestGroupKeepsJobsApart(t *testing.T) {
 			return nil
 		}, memory.ErrTaken},
 		"five": {gone, func(w memory.Tx) error { return audit(ctx, w, "five") }, context.Canceled},
-		"six":  {ctx, func(w memory.Tx) error { return audit(ctx, w, "six") }, nil},
+		"seven": {stopped, func(w memory.Tx) error {
+			time.AfterFunc(20*time.Millisecond, stop) // the caller gives up while the server is at work
+			_, err := w.(*tx).tx.Exec(stopped, `SELECT pg_sleep(60)`)
+			return err
+		}, context.Canceled},
+		"eight": {ctx, func(w memory.Tx) error { // its connection breaks, and with it the transaction of all
+			_, err := w.(*tx).tx.Exec(ctx, `SELECT pg_terminate_backend(pg_backend_pid())`)
+			return err
+		}, errRollback},
+		"six": {ctx, func(w memory.Tx) error { return audit(ctx, w, "six") }, nil},
 	}
 
 	started, proceed := make(chan struct{}), make(chan struct{})
