@@ -125,10 +125,7 @@ func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
+	return cutBytes(s, n) + "…"
 }
 
 // firstLine is the excerpt lists show: the first line with text, at most 160 bytes.

@@ -23,6 +23,16 @@ import (
 // secretWords stand in every field that a person or an agent may write. They are in no model and no dictionary.
 var secretWords = []string{"quobblefrax", "zintharmole", "plivvenact", "drumquizzle", "yorbletwin", "snargvoxel", "fleebinthor", "wuxelgrond"}
 
+// serviceOn is the domain on a test's database, with a master key of its own.
+func serviceOn(t *testing.T, d pgtest.Database) *memory.Service {
+	t.Helper()
+	master, err := secret.GenerateMaster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return memory.New(store.New(d.DB, master), memory.Options{})
+}
+
 // fill writes one of everything into an organization.
 func fill(t *testing.T, s *memory.Service, name string) memory.Caller {
 	t.Helper()
@@ -83,11 +93,7 @@ func tenantTables(t *testing.T, conn *pgx.Conn) []string {
 func TestEveryTableIsOfOneTenant(t *testing.T) {
 	t.Parallel()
 	d := pgtest.NewDatabase(t)
-	master, err := secret.GenerateMaster()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := memory.New(store.New(d.DB, master), memory.Options{})
+	s := serviceOn(t, d)
 	a, b := fill(t, s, "a"), fill(t, s, "b")
 	ctx := context.Background()
 	app := d.ConnectApp(t)
@@ -164,11 +170,7 @@ func TestAuditOnlyGrows(t *testing.T) {
 func TestDumpHoldsNoWord(t *testing.T) {
 	t.Parallel()
 	d := pgtest.NewDatabase(t)
-	master, err := secret.GenerateMaster()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := memory.New(store.New(d.DB, master), memory.Options{})
+	s := serviceOn(t, d)
 	c := fill(t, s, "a")
 	dump := strings.ToLower(pgDump(t, d.Admin))
 	if !strings.Contains(dump, strings.ToLower(c.Project.String())) || !strings.Contains(dump, "shop/a.go") {
@@ -205,16 +207,8 @@ func pgDump(t *testing.T, url string) string {
 func TestWrongMasterKey(t *testing.T) {
 	t.Parallel()
 	d := pgtest.NewDatabase(t)
-	right, err := secret.GenerateMaster()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := fill(t, memory.New(store.New(d.DB, right), memory.Options{}), "a")
-	wrong, err := secret.GenerateMaster()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = memory.New(store.New(d.DB, wrong), memory.Options{}).List(context.Background(), c, memory.ListRequest{})
+	c := fill(t, serviceOn(t, d), "a")
+	_, err := serviceOn(t, d).List(context.Background(), c, memory.ListRequest{})
 	p, ok := problem.As(err)
 	if !ok || len(p.Fixes) == 0 || !strings.Contains(p.Error(), "master key") {
 		t.Errorf("with another master key: %v", err)
