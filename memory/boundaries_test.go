@@ -24,7 +24,7 @@ func TestReadsKnowTheirBounds(t *testing.T) {
 	const word, own = "zanzibarite", "quokkasaurus"
 	here := w.remember(memory.RememberRequest{Content: word + " is mined here", Title: "Mine " + word, Elements: []string{"shop.api"}, Paths: []string{"api/" + word + ".go"}, Tags: []string{word}}).Memory
 	mine := w.remember(memory.RememberRequest{Content: own + " see [[Mine " + word + "]]", Title: "Own " + own, Scope: memory.Personal, Elements: []string{"shop.api"}, Paths: []string{"api/" + own + ".go"}, Tags: []string{own}}).Memory
-	p, err := w.CreateProject(ctx, w.c.Org, "warehouse", nil)
+	p, err := w.CreateProject(ctx, w.c, "warehouse", nil)
 	w.must(err)
 	abroad, colleague := w.c, w.c
 	abroad.Project, abroad.User = p.ID, "u3"

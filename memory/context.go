@@ -55,7 +55,7 @@ func (s *Service) Context(ctx context.Context, c Caller, r ContextRequest) (Cont
 	recall := RecallRequest{Query: r.Task, Limit: contextSearch}
 	q := s.readQuery(ctx, recall)
 	var out ContextResponse
-	err := s.store.View(ctx, c.Org, func(v View) error {
+	err := s.view(ctx, c, func(v View) error {
 		keys := c.spaceKeys()
 		spaces, err := v.Spaces(ctx, keys)
 		if err != nil {

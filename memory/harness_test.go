@@ -57,7 +57,7 @@ func (h *harness) world(t testing.TB, provider embedding.Provider) *world {
 	ctx := context.Background()
 	org, err := w.EnsureOrganization(ctx, "org-"+uuid.NewString())
 	w.must(err)
-	p, err := w.CreateProject(ctx, org, "shop", nil)
+	p, err := w.CreateProject(ctx, memory.Caller{Org: org, User: "operator", Role: memory.RoleAdmin}, "shop", nil)
 	w.must(err)
 	w.c = memory.Caller{Org: org, Project: p.ID, User: "u1", Role: memory.RoleAdmin, Door: memory.FromCLI}
 	_, err = w.ImportModel(ctx, w.c, shopModel())

@@ -42,7 +42,7 @@ func (s *Service) Map(ctx context.Context, c Caller) (Map, error) {
 		return Map{}, problem.Invalidf("project", "no project is chosen").Fix("name one, or run `stele init` in the repository")
 	}
 	var out Map
-	err := s.store.View(ctx, c.Org, func(v View) error {
+	err := s.view(ctx, c, func(v View) error {
 		var err error
 		out, err = s.mapOf(ctx, v, c.Project)
 		return err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,7 +25,7 @@ func (s *Service) Get(ctx context.Context, c Caller, refs []string) ([]Memory, e
 		return nil, problem.Invalidf("memories", "%d memories are more than the %d of one call", len(refs), MaxLimit).Fix("ask in several calls")
 	}
 	var recs []Record
-	err := s.store.View(ctx, c.Org, func(v View) error {
+	err := s.view(ctx, c, func(v View) error {
 		recs = make([]Record, 0, len(refs))
 		for _, ref := range refs {
 			r, err := s.record(ctx, v, c, "memories", ref)
@@ -54,14 +53,16 @@ func (s *Service) Get(ctx context.Context, c Caller, refs []string) ([]Memory, e
 
 // change runs a write on one memory under the lock of its space. now is read within the lock, so that the order of times is
 // the order of writes.
-func (s *Service) change(ctx context.Context, c Caller, ref string, fn func(tx Tx, r *Record, now time.Time) error) (Memory, error) {
+//
+// verb and request are what an idempotency key stands for.
+func (s *Service) change(ctx context.Context, c Caller, ref string, verb Verb, request any, fn func(tx Tx, r *Record, now time.Time) error) (Memory, error) {
 	const field = "memory"
 	if err := c.check(); err != nil {
 		return Memory{}, err
 	}
 	var space SpaceKey
 	var id uuid.UUID
-	err := s.store.View(ctx, c.Org, func(v View) error {
+	err := s.view(ctx, c, func(v View) error {
 		r, err := s.record(ctx, v, c, field, ref)
 		if err != nil {
 			return err
@@ -73,7 +74,7 @@ func (s *Service) change(ctx context.Context, c Caller, ref string, fn func(tx T
 		return Memory{}, err
 	}
 	var out Memory
-	err = s.store.Write(ctx, c.Org, []SpaceKey{space}, func(tx Tx) error {
+	err = s.write(ctx, c, []SpaceKey{space}, func(tx Tx) error {
 		recs, err := tx.Records(ctx, []uuid.UUID{id})
 		if err != nil {
 			return err
@@ -81,13 +82,16 @@ func (s *Service) change(ctx context.Context, c Caller, ref string, fn func(tx T
 		if len(recs) != 1 {
 			return fmt.Errorf("memory %s vanished", id)
 		}
-		if recs[0].Status == Erased {
-			return problem.New(problem.Conflict, field, recs[0].Handle+" was erased; nothing is left to change", "write it as a new memory")
-		}
-		if err := fn(tx, &recs[0], s.now()); err != nil {
-			return err
-		}
-		return s.show(ctx, tx, c, id, &out)
+		now := s.now()
+		return once(ctx, tx, c, now, verb, request, &out, func() error {
+			if recs[0].Status == Erased {
+				return problem.New(problem.Conflict, field, recs[0].Handle+" was erased; nothing is left to change", "write it as a new memory")
+			}
+			if err := fn(tx, &recs[0], now); err != nil {
+				return err
+			}
+			return s.show(ctx, tx, c, id, &out)
+		})
 	})
 	return out, err
 }
@@ -112,7 +116,7 @@ func (s *Service) Confirm(ctx context.Context, c Caller, r ConfirmRequest) (Memo
 	if err := checkText("note", note, MaxWhyBytes, "shorten it"); err != nil {
 		return Memory{}, err
 	}
-	m, err := s.change(ctx, c, r.Memory, func(tx Tx, rec *Record, now time.Time) error {
+	m, err := s.change(ctx, c, r.Memory, VerbConfirm, r, func(tx Tx, rec *Record, now time.Time) error {
 		if err := mustBeLive(ctx, tx, "memory", rec); err != nil {
 			return err
 		}
@@ -196,7 +200,7 @@ func (s *Service) Edit(ctx context.Context, c Caller, r EditRequest) (Memory, er
 			return Memory{}, err
 		}
 	}
-	m, err := s.change(ctx, c, r.Memory, func(tx Tx, rec *Record, now time.Time) error {
+	m, err := s.change(ctx, c, r.Memory, VerbEdit, r, func(tx Tx, rec *Record, now time.Time) error {
 		if err := mustBeLive(ctx, tx, "memory", rec); err != nil {
 			return err
 		}
@@ -304,7 +308,7 @@ func (s *Service) Forget(ctx context.Context, c Caller, r ForgetRequest) (Forget
 	if err := checkText("reason", reason, MaxWhyBytes, "shorten it"); err != nil {
 		return ForgetResponse{}, err
 	}
-	m, err := s.change(ctx, c, r.Memory, func(tx Tx, rec *Record, now time.Time) error {
+	m, err := s.change(ctx, c, r.Memory, VerbRetire, r, func(tx Tx, rec *Record, now time.Time) error {
 		switch {
 		case r.Erase && !c.mayReview():
 			return problem.New(problem.Forbidden, "erase", "erasing a memory for good needs the reviewer role", "forget it without erase; that is reversible")
@@ -346,7 +350,7 @@ func (s *Service) Forget(ctx context.Context, c Caller, r ForgetRequest) (Forget
 
 // Restore brings a retired memory back into recall, or a superseded one whose successors are gone.
 func (s *Service) Restore(ctx context.Context, c Caller, ref string) (Memory, error) {
-	m, err := s.change(ctx, c, ref, func(tx Tx, rec *Record, now time.Time) error {
+	m, err := s.change(ctx, c, ref, VerbRestore, ref, func(tx Tx, rec *Record, now time.Time) error {
 		if !c.mayReview() && rec.User != c.User {
 			return problem.New(problem.Forbidden, "memory", "restoring another author's memory needs the reviewer role", "ask a reviewer")
 		}
@@ -407,11 +411,7 @@ func (s *Service) List(ctx context.Context, c Caller, r ListRequest) (ListRespon
 			Fix("use mcp, api, web, cli, hook, import or session")
 	}
 	q := ListQuery{ListRequest: r}
-	if agent, user, ok := strings.Cut(r.Author, "/"); ok {
-		q.Agent, q.User = agent, user
-	} else {
-		q.User = r.Author
-	}
+	q.Agent, q.User = splitAuthor(r.Author)
 	if r.Cursor != "" {
 		id, err := uuid.Parse(r.Cursor)
 		if err != nil {
@@ -420,7 +420,7 @@ func (s *Service) List(ctx context.Context, c Caller, r ListRequest) (ListRespon
 		q.Before = id
 	}
 	out := ListResponse{Memories: []Memory{}}
-	err := s.store.View(ctx, c.Org, func(v View) error {
+	err := s.view(ctx, c, func(v View) error {
 		out = ListResponse{Memories: []Memory{}}
 		spaces, err := v.Spaces(ctx, c.spaceKeys())
 		if err != nil {
@@ -472,7 +472,7 @@ func (s *Service) Timeline(ctx context.Context, c Caller, ref string, limit int)
 		limit = timelineSpan
 	}
 	out := TimelineResponse{Entries: []TimelineEntry{}}
-	err := s.store.View(ctx, c.Org, func(v View) error {
+	err := s.view(ctx, c, func(v View) error {
 		out.Entries = out.Entries[:0]
 		r, err := s.record(ctx, v, c, "memory", ref)
 		if err != nil {
@@ -514,7 +514,7 @@ func (s *Service) Timeline(ctx context.Context, c Caller, ref string, limit int)
 // History gives the versions and events of a memory, oldest first.
 func (s *Service) History(ctx context.Context, c Caller, ref string) (HistoryResponse, error) {
 	var out HistoryResponse
-	err := s.store.View(ctx, c.Org, func(v View) error {
+	err := s.view(ctx, c, func(v View) error {
 		r, err := s.record(ctx, v, c, "memory", ref)
 		if err != nil {
 			return err

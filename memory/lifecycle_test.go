@@ -162,7 +162,7 @@ func TestScopes(t *testing.T) {
 	_, err = w.Remember(ctx, other, memory.RememberRequest{Content: "x", Supersedes: "Tabs"})
 	wants(t, err, problem.NotFound)
 
-	p, err := w.CreateProject(ctx, w.c.Org, "warehouse", nil)
+	p, err := w.CreateProject(ctx, w.c, "warehouse", nil)
 	w.must(err)
 	elsewhere := w.c
 	elsewhere.Project = p.ID
@@ -185,20 +185,20 @@ func TestProjectsAreFoundByWhatTheyAreKnownBy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	ctx := context.Background()
-	p, err := w.CreateProject(ctx, w.c.Org, "depot", []string{"remote:example.org/depot", "gitdir:/src/depot/.git"})
+	p, err := w.CreateProject(ctx, w.c, "depot", []string{"remote:example.org/depot", "gitdir:/src/depot/.git"})
 	w.must(err)
 	for _, ref := range []string{"DEPOT", p.ID.String(), "remote:example.org/depot"} {
-		if got, err := w.FindProject(ctx, w.c.Org, ref); err != nil || got.ID != p.ID {
+		if got, err := w.FindProject(ctx, w.c, ref); err != nil || got.ID != p.ID {
 			t.Errorf("%q leads to %v, %v", ref, got.ID, err)
 		}
 	}
-	same, err := w.CreateProject(ctx, w.c.Org, "clone", []string{"remote:example.org/depot"})
+	same, err := w.CreateProject(ctx, w.c, "clone", []string{"remote:example.org/depot"})
 	w.must(err)
 	if same.ID != p.ID {
 		t.Error("a clone of one repository became another project")
 	}
-	_, err = w.CreateProject(ctx, w.c.Org, "Depot", []string{"gitdir:/other/depot/.git"})
+	_, err = w.CreateProject(ctx, w.c, "Depot", []string{"gitdir:/other/depot/.git"})
 	wants(t, err, problem.Conflict, "Depot")
-	_, err = w.FindProject(ctx, w.c.Org, "depo")
+	_, err = w.FindProject(ctx, w.c, "depo")
 	wants(t, err, problem.NotFound, "depot", "shop")
 }

@@ -82,6 +82,14 @@ type Caller struct {
 	Role    Role
 	Door    Origin
 	Session string // work session or connection the call belongs to, "" when none: impressions, echo and lost confirms need it
+
+	// Retry is the caller's idempotency key: a write under a key that was used before gives the first answer again and
+	// writes nothing. "" = none. At most MaxRetryBytes.
+	Retry string
+	// Bound is the one project the caller may know of; uuid.Nil = every project of the organization.
+	Bound uuid.UUID
+	// CreateProjects lets a caller of role ci create a project.
+	CreateProjects bool
 }
 
 // Seen is the state of the code a writer had before them.

@@ -94,6 +94,9 @@ func (s *Service) ImportModel(ctx context.Context, c Caller, im ModelImport) (Mo
 	if err := c.check(); err != nil {
 		return ModelReport{}, err
 	}
+	if !im.DryRun && !c.mayReview() {
+		return ModelReport{}, problem.New(problem.Forbidden, "", "changing the model of a project needs the reviewer role", "check it without importing, or use a token of role reviewer")
+	}
 	if err := im.Model.Check(); err != nil {
 		return ModelReport{}, err
 	}
@@ -106,7 +109,7 @@ func (s *Service) ImportModel(ctx context.Context, c Caller, im ModelImport) (Mo
 	}
 	var report ModelReport
 	if im.DryRun {
-		err = s.store.View(ctx, c.Org, func(v View) error {
+		err = s.view(ctx, c, func(v View) error {
 			_, report, err = s.planModel(ctx, v, c, im)
 			return err
 		})
@@ -115,7 +118,7 @@ func (s *Service) ImportModel(ctx context.Context, c Caller, im ModelImport) (Mo
 	spaces := []SpaceKey{{Project, c.Project.String()}}
 	for range maxImportRounds {
 		var needed []SpaceKey
-		err = s.store.Write(ctx, c.Org, spaces, func(tx Tx) error {
+		err = s.write(ctx, c, spaces, func(tx Tx) error {
 			needed = nil
 			var change ModelChange
 			last, err := tx.LastImport(ctx, c.Project)
@@ -317,7 +320,6 @@ func (s *Service) followModel(ctx context.Context, tx Tx, c Caller, change Model
 			return 0, nil, err
 		}
 		found[m.ID] = true
-		trail = append(trail, AuditEntry{At: change.At, Verb: VerbAttach, Subject: m.ID})
 		if !slices.Contains(reindex, m.ID) {
 			reindex = append(reindex, m.ID)
 		}
@@ -337,7 +339,11 @@ func (s *Service) followModel(ctx context.Context, tx Tx, c Caller, change Model
 			if err := tx.Reindex(ctx, &recs[i], indexOf(&recs[i].Memory)); err != nil {
 				return 0, nil, err
 			}
-			if found[recs[i].ID] && c.sees(&recs[i]) {
+			if !found[recs[i].ID] {
+				continue
+			}
+			trail = append(trail, AuditEntry{At: change.At, Verb: VerbAttach, Subject: recs[i].ID, Space: recs[i].Space})
+			if c.sees(&recs[i]) {
 				attached++
 			}
 		}
@@ -351,7 +357,10 @@ func (s *Service) followModel(ctx context.Context, tx Tx, c Caller, change Model
 // Model gives the project's model.
 func (s *Service) Model(ctx context.Context, c Caller) (ModelView, error) {
 	out := ModelView{}
-	err := s.store.View(ctx, c.Org, func(v View) error {
+	if err := c.check(); err != nil {
+		return out, err
+	}
+	err := s.view(ctx, c, func(v View) error {
 		out = ModelView{Elements: []c4model.Element{}, Relationships: []c4model.Relationship{}, Bindings: []c4model.Binding{}, Decisions: []c4model.Decision{}}
 		elements, err := v.Elements(ctx, c.Project, false)
 		if err != nil {
@@ -392,7 +401,13 @@ func (s *Service) ImportDecisions(ctx context.Context, c Caller, decisions []c4m
 	if c.Project == uuid.Nil {
 		return out, problem.Invalidf("project", "no project is chosen").Fix("name one, or run `stele init` in the repository")
 	}
-	err := s.store.Write(ctx, c.Org, []SpaceKey{{Project, c.Project.String()}}, func(tx Tx) error {
+	if err := c.check(); err != nil {
+		return out, err
+	}
+	if !c.mayReview() {
+		return out, problem.New(problem.Forbidden, "", "importing decisions needs the reviewer role", "use a token of role reviewer")
+	}
+	err := s.write(ctx, c, []SpaceKey{{Project, c.Project.String()}}, func(tx Tx) error {
 		out = DecisionReport{Decisions: len(decisions), Added: []string{}, Changed: []string{}, Removed: []string{}, Warnings: []string{}}
 		before, err := tx.Decisions(ctx, c.Project)
 		if err != nil {

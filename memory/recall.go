@@ -67,7 +67,7 @@ func (s *Service) Recall(ctx context.Context, c Caller, r RecallRequest) (Recall
 	q := s.readQuery(ctx, r)
 	var out RecallResponse
 	var served []Impression
-	err = s.store.View(ctx, c.Org, func(v View) error {
+	err = s.view(ctx, c, func(v View) error {
 		a := answer{Service: s, view: v, caller: c, request: r, query: q}
 		if err := a.find(ctx, spaces); err != nil {
 			return err
@@ -141,7 +141,7 @@ func (r *RecallRequest) check(now time.Time) error {
 func (s *Service) recallSpaces(ctx context.Context, c Caller, projects []string) ([]SpaceKey, error) {
 	keys := c.spaceKeys()
 	for _, ref := range projects {
-		p, err := s.FindProject(ctx, c.Org, ref)
+		p, err := s.FindProject(ctx, c, ref)
 		if err != nil {
 			if e, ok := problem.As(err); ok {
 				e.Field = "projects"

@@ -224,7 +224,7 @@ func TestRecallScopesExpiryAndStatus(t *testing.T) {
 func TestRecallWidensToOtherProjects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	p, err := w.CreateProject(context.Background(), w.c.Org, "warehouse", nil)
+	p, err := w.CreateProject(context.Background(), w.c, "warehouse", nil)
 	w.must(err)
 	there := w.c
 	there.Project = p.ID

@@ -48,9 +48,9 @@ func (s *Service) Remember(ctx context.Context, c Caller, r RememberRequest) (Re
 
 	var out RememberResponse
 	for range maxDraws {
-		err = s.store.Write(ctx, c.Org, []SpaceKey{d.space}, func(tx Tx) error {
+		err = s.write(ctx, c, []SpaceKey{d.space}, func(tx Tx) error {
 			out = RememberResponse{SimilarTo: []Similar{}, Redacted: slices.Clone(d.redacted), Warnings: slices.Clone(d.warnings)}
-			return s.place(ctx, tx, c, d, &out)
+			return once(ctx, tx, c, s.now(), VerbRemember, r, &out, func() error { return s.place(ctx, tx, c, d, &out) })
 		})
 		if !errors.Is(err, ErrTaken) {
 			break
@@ -355,7 +355,7 @@ func (s *Service) newRecord(c Caller, d *draft, kind Kind, elements []ElementRef
 // the model cannot be read the advice is left out.
 func (s *Service) warnUnattached(ctx context.Context, c Caller, d *draft, out *RememberResponse) {
 	var elements []Element
-	err := s.store.View(ctx, c.Org, func(v View) (err error) {
+	err := s.view(ctx, c, func(v View) (err error) {
 		elements, err = v.Elements(ctx, c.Project, false)
 		return err
 	})

@@ -367,7 +367,7 @@ func TestPathsStayWithTheirRepository(t *testing.T) {
 	w := newWorld(t, nil)
 	ctx := context.Background()
 	w.remember(memory.RememberRequest{Content: "I like small functions", Scope: memory.Personal})
-	p, err := w.CreateProject(ctx, w.c.Org, "warehouse", nil)
+	p, err := w.CreateProject(ctx, w.c, "warehouse", nil)
 	w.must(err)
 	there := w.c
 	there.Project = p.ID

@@ -32,6 +32,9 @@ const maxSessionBytes = 200
 // check refuses a caller that may not touch memories at all, or whose session cannot be one.
 func (c Caller) check() error {
 	switch {
+	case c.Bound != uuid.Nil && c.Project != c.Bound:
+		// A door that forgot to look the project up ends here: it does not exist for this caller.
+		return problem.New(problem.NotFound, "project", "there is no such project", "this token is for one project; leave the project out")
 	case c.Role == RoleCI:
 		return problem.New(problem.Forbidden, "", "the role ci pushes runs and does not read or write memories", "use a token of role agent")
 	case c.User == "" || strings.ContainsFunc(c.User+c.Agent, unicode.IsControl) || len(c.User)+len(c.Agent) > 2*MaxNameBytes:
@@ -39,7 +42,7 @@ func (c Caller) check() error {
 	case len(c.Session) > maxSessionBytes || strings.ContainsFunc(c.Session, unicode.IsControl) || !utf8.ValidString(c.Session):
 		return problem.Invalidf("sessionId", "it is not an id that was given out").Fix("pass the id that started the session, or leave it out")
 	}
-	return nil
+	return c.checkRetry()
 }
 
 func (c Caller) mayReview() bool { return c.Role == RoleReviewer || c.Role == RoleAdmin }

@@ -266,7 +266,7 @@ func (h *harness) sequence(rt *rapid.T, name string) {
 	}
 	org, err := s.EnsureOrganization(ctx, name)
 	must(err)
-	p, err := s.CreateProject(ctx, org, "shop", nil)
+	p, err := s.CreateProject(ctx, memory.Caller{Org: org, User: "operator", Role: memory.RoleAdmin}, "shop", nil)
 	must(err)
 	callers := []memory.Caller{
 		{Org: org, Project: p.ID, User: "u1", Role: memory.RoleReviewer, Door: memory.FromCLI, Session: "s1"},

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"time"
 
 	"github.com/stele-dev/stele/embedding"
@@ -36,4 +37,20 @@ func New(store Store, o Options) *Service {
 	clock := s.now
 	s.now = func() time.Time { return clock().UTC().Truncate(time.Microsecond) }
 	return s
+}
+
+// view reads for a caller. Every question of a caller goes through view or write, so none can be asked unchecked.
+func (s *Service) view(ctx context.Context, c Caller, fn func(View) error) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	return s.store.View(ctx, c.Org, fn)
+}
+
+// write writes for a caller.
+func (s *Service) write(ctx context.Context, c Caller, spaces []SpaceKey, fn func(Tx) error) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	return s.store.Write(ctx, c.Org, spaces, fn)
 }

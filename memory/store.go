@@ -22,6 +22,7 @@ type Store interface {
 
 	impressor
 	tenants
+	tokens
 }
 
 // SpaceKey names a space: the unit of search and of serialised writing.
@@ -77,6 +78,8 @@ type View interface {
 	modelView
 	recallView
 	knowledgeView
+	eventView
+	auditView
 }
 
 // recordView reads memories one by one.
@@ -197,6 +200,7 @@ type AuditEntry struct {
 	Subject  uuid.UUID
 	Revision int
 	Detail   map[string]string // ids, commits, counts
+	Space    int32             // whose event it is; 0 = the project's, or the only one the transaction holds
 }
 
 // Verb is what happened, as the trail records it.
@@ -218,6 +222,9 @@ const (
 	VerbImportModel     Verb = "import_model"
 	VerbImportDecisions Verb = "import_decisions"
 	VerbCreateProject   Verb = "create_project"
+	VerbAddIdentity     Verb = "add_identity"
+	VerbCreateToken     Verb = "create_token"
+	VerbRevokeToken     Verb = "revoke_token"
 )
 
 // Attachment is one element a memory is attached to, and why.
@@ -269,6 +276,7 @@ type Tx interface {
 	Audit(ctx context.Context, by Caller, entries ...AuditEntry) error
 
 	modelTx
+	answers
 }
 
 // Shown is what a session was last shown of a memory in more than an index line; zero when it was not.

@@ -24,14 +24,25 @@ const MaxNameBytes = 200
 type tenants interface {
 	// Organization finds a tenant by name; uuid.Nil when there is none.
 	Organization(ctx context.Context, name string) (uuid.UUID, error)
+	// Organizations lists every tenant by name: for the operator, never for a caller.
+	Organizations(ctx context.Context) ([]OrganizationInfo, error)
+	// OrganizationInfo gives a tenant by id.
+	OrganizationInfo(ctx context.Context, org uuid.UUID) (OrganizationInfo, error)
 	// CreateOrganization makes a tenant with its own keys, or gives the one that took the name meanwhile.
 	CreateOrganization(ctx context.Context, name string, now time.Time) (uuid.UUID, error)
 	// Projects lists an organization's projects by name.
 	Projects(ctx context.Context, org uuid.UUID) ([]ProjectInfo, error)
-	// CreateProject makes a project with its identities, or gives the one that already has the name or an identity.
-	CreateProject(ctx context.Context, org uuid.UUID, p ProjectInfo) (ProjectInfo, error)
+	// CreateProject makes a project with its identities, or gives the one that already has the id or an identity.
+	CreateProject(ctx context.Context, by Caller, p ProjectInfo) (ProjectInfo, error)
 	// AddIdentities makes a project known by further identities; those of another project are left there.
-	AddIdentities(ctx context.Context, org, project uuid.UUID, identities []string) error
+	AddIdentities(ctx context.Context, by Caller, project uuid.UUID, identities []string, now time.Time) error
+}
+
+// OrganizationInfo is a tenant as doors show it.
+type OrganizationInfo struct {
+	ID        uuid.UUID `json:"id"`
+	Name      string    `json:"name"`
+	CreatedAt time.Time `json:"created_at"`
 }
 
 // ProjectInfo is a project as doors show it. Identities are what else it is known by: "remote:…", "gitdir:…".
@@ -57,18 +68,64 @@ func (s *Service) EnsureOrganization(ctx context.Context, name string) (uuid.UUI
 	return id, nil
 }
 
-// Projects lists the projects of an organization by name.
-func (s *Service) Projects(ctx context.Context, org uuid.UUID) ([]ProjectInfo, error) {
-	ps, err := s.store.Projects(ctx, org)
+// CreateOrganization makes a tenant. It is the operator's act, not one of a caller. A name that is taken is a conflict.
+func (s *Service) CreateOrganization(ctx context.Context, name string) (OrganizationInfo, error) {
+	name = strings.TrimSpace(name)
+	if err := checkName("organization", name); err != nil {
+		return OrganizationInfo{}, err
+	}
+	before, err := s.store.Organization(ctx, name)
+	if err == nil && before != uuid.Nil {
+		err = problem.New(problem.Conflict, "organization", fmt.Sprintf("there is an organization %q already", name), "choose another name")
+	}
+	if err != nil {
+		return OrganizationInfo{}, fmt.Errorf("create organization: %w", err)
+	}
+	id, err := s.EnsureOrganization(ctx, name)
+	if err != nil {
+		return OrganizationInfo{}, err
+	}
+	info, err := s.store.OrganizationInfo(ctx, id)
+	return info, wrap("create organization", err)
+}
+
+// FindOrganization finds a tenant by name.
+func (s *Service) FindOrganization(ctx context.Context, name string) (uuid.UUID, error) {
+	id, err := s.store.Organization(ctx, name)
+	if err == nil && id == uuid.Nil {
+		err = problem.New(problem.NotFound, "organization", fmt.Sprintf("there is no organization %q", clip(name, 80)),
+			"check STELE_ORGANIZATION, or make it with `stele org create`")
+	}
+	return id, wrap("organization", err)
+}
+
+// Organizations lists the tenants by name, for the operator.
+func (s *Service) Organizations(ctx context.Context) ([]OrganizationInfo, error) {
+	list, err := s.store.Organizations(ctx)
+	return list, wrap("organizations", err)
+}
+
+// Organization tells a caller about the organization it belongs to.
+func (s *Service) Organization(ctx context.Context, c Caller) (OrganizationInfo, error) {
+	info, err := s.store.OrganizationInfo(ctx, c.Org)
+	return info, wrap("organization", err)
+}
+
+// Projects lists the projects that the caller may know of, by name.
+func (s *Service) Projects(ctx context.Context, c Caller) ([]ProjectInfo, error) {
+	ps, err := s.store.Projects(ctx, c.Org)
 	if err != nil {
 		return nil, fmt.Errorf("projects: %w", err)
+	}
+	if c.Bound != uuid.Nil {
+		ps = slices.DeleteFunc(ps, func(p ProjectInfo) bool { return p.ID != c.Bound })
 	}
 	return ps, nil
 }
 
 // FindProject finds a project by id, name (without case) or identity. problem.NotFound lists what there is.
-func (s *Service) FindProject(ctx context.Context, org uuid.UUID, ref string) (ProjectInfo, error) {
-	ps, err := s.Projects(ctx, org)
+func (s *Service) FindProject(ctx context.Context, c Caller, ref string) (ProjectInfo, error) {
+	ps, err := s.Projects(ctx, c)
 	if err != nil {
 		return ProjectInfo{}, err
 	}
@@ -88,14 +145,40 @@ func (s *Service) FindProject(ctx context.Context, org uuid.UUID, ref string) (P
 	return ProjectInfo{}, e
 }
 
+// mayCreateProjects refuses a caller who may not decide what projects there are.
+func (c Caller) mayCreateProjects(what string) error {
+	switch {
+	case c.Bound != uuid.Nil:
+		return problem.New(problem.Forbidden, "project", what+" is not for a token of one project", "use a token for every project")
+	case c.mayReview(), c.Role == RoleCI && c.CreateProjects:
+		return nil
+	}
+	return problem.New(problem.Forbidden, "project", what+" needs the reviewer role", "ask a reviewer or an admin to run `stele init` or `stele project create NAME`")
+}
+
 // CreateProject makes a project. A name that is taken is a conflict, unless the project that has it is also known by one
-// of the identities.
-func (s *Service) CreateProject(ctx context.Context, org uuid.UUID, name string, identities []string) (ProjectInfo, error) {
+// of the identities. Under an idempotency key the same project is given again.
+func (s *Service) CreateProject(ctx context.Context, c Caller, name string, identities []string) (ProjectInfo, error) {
 	name = strings.TrimSpace(name)
 	if err := checkName("project", name); err != nil {
 		return ProjectInfo{}, err
 	}
-	p, err := s.store.CreateProject(ctx, org, ProjectInfo{ID: newID(), Name: name, Identities: identities, CreatedAt: s.now()})
+	if err := c.mayCreateProjects("creating a project"); err != nil {
+		return ProjectInfo{}, err
+	}
+	if err := c.checkRetry(); err != nil {
+		return ProjectInfo{}, err
+	}
+	if err := checkIdentities(identities); err != nil {
+		return ProjectInfo{}, err
+	}
+	p := ProjectInfo{ID: newID(), Name: name, Identities: identities, CreatedAt: s.now()}
+	if c.Retry != "" {
+		// The id follows from the key, so that a retry meets what the first attempt made.
+		key := c.retryKey()
+		p.ID = uuid.NewSHA1(c.Org, key[:])
+	}
+	p, err := s.store.CreateProject(ctx, c, p)
 	if err != nil {
 		return ProjectInfo{}, fmt.Errorf("create project %s: %w", name, err)
 	}
@@ -104,12 +187,36 @@ func (s *Service) CreateProject(ctx context.Context, org uuid.UUID, name string,
 
 // AddIdentities makes a project known by further identities, such as a remote that its repository got later. Identities
 // that another project has stay there: two repositories do not become one because an address moved.
-func (s *Service) AddIdentities(ctx context.Context, org, project uuid.UUID, identities []string) error {
+func (s *Service) AddIdentities(ctx context.Context, c Caller, project uuid.UUID, identities []string) error {
 	if len(identities) == 0 {
 		return nil
 	}
-	if err := s.store.AddIdentities(ctx, org, project, identities); err != nil {
+	if err := c.mayCreateProjects("saying which repository a project is"); err != nil {
+		return err
+	}
+	if err := checkIdentities(identities); err != nil {
+		return err
+	}
+	if err := s.store.AddIdentities(ctx, c, project, identities, s.now()); err != nil {
 		return fmt.Errorf("identities of project %s: %w", project, err)
+	}
+	return nil
+}
+
+// maxIdentities bounds what one call may make a project known by: remotes and folders of one repository.
+const maxIdentities = 32
+
+// maxIdentityBytes bounds one identity: an address or a folder.
+const maxIdentityBytes = 1024
+
+func checkIdentities(identities []string) error {
+	if len(identities) > maxIdentities {
+		return problem.Invalidf("identities", "%d identities are more than the %d of one call", len(identities), maxIdentities).Fix("leave some out")
+	}
+	for _, i := range identities {
+		if i == "" || len(i) > maxIdentityBytes || !utf8.ValidString(i) || strings.ContainsFunc(i, unicode.IsControl) {
+			return problem.Invalidf("identities", "%q cannot be kept", clip(i, 80)).Fix("give an address such as remote:example.org/shop")
+		}
 	}
 	return nil
 }

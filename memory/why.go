@@ -31,7 +31,7 @@ func (s *Service) Why(ctx context.Context, c Caller, path string, line int) (Why
 		return WhyResponse{}, problem.Invalidf("project", "no project is chosen").Fix("name one, or run `stele init` in the repository")
 	}
 	out := WhyResponse{Path: path, Line: line, Elements: []ElementRef{}, Entries: []WhyEntry{}}
-	err = s.store.View(ctx, c.Org, func(v View) error {
+	err = s.view(ctx, c, func(v View) error {
 		out.Elements, out.Entries = out.Elements[:0], out.Entries[:0]
 		return s.why(ctx, v, c, &out)
 	})

@@ -45,11 +45,16 @@ type service interface {
 	ImportModel(ctx context.Context, c memory.Caller, im memory.ModelImport) (memory.ModelReport, error)
 	Model(ctx context.Context, c memory.Caller) (memory.ModelView, error)
 	ImportDecisions(ctx context.Context, c memory.Caller, decisions []c4model.Decision, source string) (memory.DecisionReport, error)
-	EnsureOrganization(ctx context.Context, name string) (uuid.UUID, error)
-	Projects(ctx context.Context, org uuid.UUID) ([]memory.ProjectInfo, error)
-	FindProject(ctx context.Context, org uuid.UUID, ref string) (memory.ProjectInfo, error)
-	CreateProject(ctx context.Context, org uuid.UUID, name string, identities []string) (memory.ProjectInfo, error)
-	AddIdentities(ctx context.Context, org, project uuid.UUID, identities []string) error
+	Undo(ctx context.Context, c memory.Caller, r memory.UndoRequest) (memory.UndoResponse, error)
+	Organization(ctx context.Context, c memory.Caller) (memory.OrganizationInfo, error)
+	Projects(ctx context.Context, c memory.Caller) ([]memory.ProjectInfo, error)
+	FindProject(ctx context.Context, c memory.Caller, ref string) (memory.ProjectInfo, error)
+	CreateProject(ctx context.Context, c memory.Caller, name string, identities []string) (memory.ProjectInfo, error)
+	AddIdentities(ctx context.Context, c memory.Caller, project uuid.UUID, identities []string) error
+	CreateToken(ctx context.Context, c memory.Caller, r memory.TokenRequest) (memory.NewToken, error)
+	Tokens(ctx context.Context, c memory.Caller) ([]memory.Token, error)
+	RevokeToken(ctx context.Context, c memory.Caller, ref string) (memory.Token, error)
+	AuditLog(ctx context.Context, c memory.Caller, r memory.AuditRequest) (memory.AuditResponse, error)
 }
 
 // app is one run of the program: its streams, its flags, and what it opened.
@@ -125,11 +130,15 @@ func (a *app) logger(level slog.Level) *slog.Logger {
 // backend is an opened domain with the organization to work in.
 type backend struct {
 	service
-	config  config.Config
-	org     uuid.UUID
-	user    string
-	role    memory.Role
-	place   *place
+	config config.Config
+	org    uuid.UUID
+	user   string
+	role   memory.Role
+	place  *place
+
+	// What only a process at the database has; nil where the commands go to a server.
+	local   *memory.Service
+	store   *store.Store
 	cluster *embedded.Cluster // nil with a database of the user's own
 	db      *postgres.DB
 
@@ -164,13 +173,22 @@ func (a *app) openBackend(ctx context.Context) (_ *backend, err error) {
 	}
 	if err == nil {
 		b.user = b.place.user(ctx, b.config.User)
-		b.org, err = b.EnsureOrganization(ctx, b.config.Organization)
+		b.org, err = b.organization(ctx)
 	}
 	if err != nil {
 		b.close()
 		return nil, err
 	}
 	return b, nil
+}
+
+// organization gives the tenant to work in. Only the one that nobody had to name is made by itself: a misspelt name must not
+// become a tenant.
+func (b *backend) organization(ctx context.Context) (uuid.UUID, error) {
+	if b.config.Organization == config.DefaultOrganization {
+		return b.local.EnsureOrganization(ctx, config.DefaultOrganization)
+	}
+	return b.local.FindOrganization(ctx, b.config.Organization)
 }
 
 func (b *backend) openDatabase(ctx context.Context, a *app) error {
@@ -206,7 +224,9 @@ func (b *backend) openDatabase(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	b.service = memory.New(store.New(db, master), memory.Options{Ranking: &ranking})
+	b.store = store.New(db, master)
+	b.local = memory.New(b.store, memory.Options{Ranking: &ranking})
+	b.service = b.local
 	return nil
 }
 

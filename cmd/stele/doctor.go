@@ -138,7 +138,7 @@ func (a *app) examineProject(ctx context.Context, b *backend, good func(name, fo
 		good("project", "none yet; the first thing remembered here makes it, or stele init")
 		return
 	}
-	project, err := b.FindProject(ctx, b.org, caller.Project.String())
+	project, err := b.FindProject(ctx, caller, caller.Project.String())
 	if err != nil {
 		bad("project", err)
 		return

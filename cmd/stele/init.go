@@ -55,7 +55,7 @@ func (a *app) initCommand() *cobra.Command {
 				return err
 			}
 			done := initiated{Warnings: []string{}}
-			if done.Project, err = b.FindProject(ctx, b.org, c.Project.String()); err != nil {
+			if done.Project, err = b.FindProject(ctx, c, c.Project.String()); err != nil {
 				return err
 			}
 			model := ""
@@ -180,7 +180,7 @@ func (a *app) projectCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				projects, err := b.Projects(cmd.Context(), b.org)
+				projects, err := b.Projects(cmd.Context(), b.caller())
 				if err != nil {
 					return err
 				}
@@ -204,7 +204,7 @@ func (a *app) projectCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				project, err := b.CreateProject(cmd.Context(), b.org, args[0], nil)
+				project, err := b.CreateProject(cmd.Context(), b.caller(), args[0], nil)
 				if err != nil {
 					return err
 				}

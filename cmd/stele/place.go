@@ -129,13 +129,13 @@ func (p *place) identities() []string {
 // A project that is named or implied and does not exist is made when the call writes: it is the embedded default's promise
 // that nobody has to set anything up, and on a server of one's own the same person decides.
 func (b *backend) Caller(ctx context.Context, named string, writes bool) (memory.Caller, error) {
-	c := memory.Caller{Org: b.org, User: b.user, Role: b.role, Door: memory.FromCLI}
+	c := b.caller()
 	// An agent asks hundreds of times from one place, and a project once found stays what it is.
 	if found, ok := b.projects.Load(named); ok {
 		c.Project, _ = found.(uuid.UUID)
 		return c, nil
 	}
-	project, err := b.resolve(ctx, named, writes)
+	project, err := b.resolve(ctx, c, named, writes)
 	if err == nil && project != uuid.Nil {
 		b.projects.Store(named, project)
 	}
@@ -143,12 +143,17 @@ func (b *backend) Caller(ctx context.Context, named string, writes bool) (memory
 	return c, err
 }
 
-func (b *backend) resolve(ctx context.Context, named string, writes bool) (uuid.UUID, error) {
+// caller is who asks, before it is known which project about.
+func (b *backend) caller() memory.Caller {
+	return memory.Caller{Org: b.org, User: b.user, Role: b.role, Door: memory.FromCLI}
+}
+
+func (b *backend) resolve(ctx context.Context, c memory.Caller, named string, writes bool) (uuid.UUID, error) {
 	if named != "" {
-		p, err := b.FindProject(ctx, b.org, named)
+		p, err := b.FindProject(ctx, c, named)
 		return p.ID, err
 	}
-	projects, err := b.Projects(ctx, b.org)
+	projects, err := b.Projects(ctx, c)
 	if err != nil {
 		return uuid.Nil, err
 	}
@@ -157,10 +162,10 @@ func (b *backend) resolve(ctx context.Context, named string, writes bool) (uuid.
 			return p.ID, nil
 		}
 		if _, err := uuid.Parse(name); err == nil || strings.Contains(name, ":") {
-			_, err := b.FindProject(ctx, b.org, name) // an id or identity is nothing to make a project from
+			_, err := b.FindProject(ctx, c, name) // an id or identity is nothing to make a project from
 			return uuid.Nil, err
 		}
-		return b.make(ctx, name, nil, writes)
+		return b.make(ctx, c, name, nil, writes)
 	}
 	if b.place.unclear != nil {
 		return uuid.Nil, b.place.unclear
@@ -168,11 +173,11 @@ func (b *backend) resolve(ctx context.Context, named string, writes bool) (uuid.
 	identities := b.place.identities()
 	for _, identity := range identities {
 		if p, ok := known(projects, identity); ok {
-			return p.ID, b.learn(ctx, projects, p, identity, identities)
+			return p.ID, b.learn(ctx, c, projects, p, identity, identities)
 		}
 	}
 	if b.place.checkout != nil {
-		return b.make(ctx, b.place.checkout.Name(), identities, writes)
+		return b.make(ctx, c, b.place.checkout.Name(), identities, writes)
 	}
 	if len(projects) == 1 {
 		return projects[0].ID, nil
@@ -203,14 +208,14 @@ func known(projects []memory.ProjectInfo, ref string) (memory.ProjectInfo, bool)
 // learn makes the project found by one identity known by the others of this place: a remote that was added later, the
 // folder of another clone. What another project is known by stays there. A folder alone does not vouch for a second
 // remote: another repository may have taken its place.
-func (b *backend) learn(ctx context.Context, projects []memory.ProjectInfo, p memory.ProjectInfo, by string, identities []string) error {
+func (b *backend) learn(ctx context.Context, c memory.Caller, projects []memory.ProjectInfo, p memory.ProjectInfo, by string, identities []string) error {
 	isRemote := func(i string) bool { return strings.HasPrefix(i, "remote:") }
 	doubtful := strings.HasPrefix(by, "gitdir:") && slices.ContainsFunc(p.Identities, isRemote)
 	fresh := slices.DeleteFunc(lasting(identities), func(i string) bool {
 		_, taken := known(projects, i)
 		return taken || i == "id:"+p.ID.String() || doubtful && isRemote(i)
 	})
-	return b.AddIdentities(ctx, b.org, p.ID, fresh)
+	return b.AddIdentities(ctx, c, p.ID, fresh)
 }
 
 // lasting are the identities that a project keeps. An id in stele.yaml that this database does not know came with the
@@ -223,7 +228,7 @@ func lasting(identities []string) []string {
 const maxSameName = 50
 
 // make creates the project when the call writes; for one that reads it does not exist, and there is nothing to find.
-func (b *backend) make(ctx context.Context, name string, identities []string, writes bool) (uuid.UUID, error) {
+func (b *backend) make(ctx context.Context, c memory.Caller, name string, identities []string, writes bool) (uuid.UUID, error) {
 	if !writes {
 		return uuid.Nil, nil
 	}
@@ -233,11 +238,11 @@ func (b *backend) make(ctx context.Context, name string, identities []string, wr
 		if n > 1 {
 			numbered = fmt.Sprintf("%s-%d", name, n)
 		}
-		p, err := b.CreateProject(ctx, b.org, numbered, kept)
+		p, err := b.CreateProject(ctx, c, numbered, kept)
 		// Two repositories of one name are two projects; without identities the name is all there is, so it is the same one.
 		if problem.Is(err, problem.Conflict) && n < maxSameName {
 			if len(kept) == 0 {
-				found, ferr := b.FindProject(ctx, b.org, name)
+				found, ferr := b.FindProject(ctx, c, name)
 				return found.ID, ferr
 			}
 			continue

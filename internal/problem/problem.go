@@ -23,6 +23,10 @@ const (
 	Stale       Code = "stale"       // the caller decided on an older state than the current one
 	Forbidden   Code = "forbidden"   // the role does not allow it
 	Unavailable Code = "unavailable" // a part Stele needs is not there now (database, keys, setup)
+
+	Unauthenticated Code = "unauthenticated" // no token, or one that is unknown, expired or revoked
+	TooLarge        Code = "too_large"       // a request over the size that is read
+	TooMany         Code = "too_many"        // more requests than the limit; later ones will be served
 )
 
 // Error is a problem with its fix.

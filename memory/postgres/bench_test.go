@@ -50,7 +50,7 @@ func BenchmarkRemember(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p, err := s.CreateProject(ctx, org, "bench", nil)
+	p, err := s.CreateProject(ctx, memory.Caller{Org: org, User: "operator", Role: memory.RoleAdmin}, "bench", nil)
 	if err != nil {
 		b.Fatal(err)
 	}

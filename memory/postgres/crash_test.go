@@ -128,7 +128,7 @@ func TestAcknowledgedWritesSurviveKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.CreateProject(ctx, org, "p", nil)
+	p, err := s.CreateProject(ctx, memory.Caller{Org: org, User: "operator", Role: memory.RoleAdmin}, "p", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

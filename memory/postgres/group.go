@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -54,21 +55,50 @@ func (s *Store) write(ctx context.Context, org uuid.UUID, spaces []memory.SpaceK
 	j := &job{ctx: ctx, fn: fn, done: make(chan struct{})}
 	q := s.groups.join(key, j)
 	defer s.groups.leave(key, q)
+	for {
+		select {
+		case <-j.done: // another writer ran it
+			return j.err
+		case <-ctx.Done():
+			if s.groups.withdraw(q, j) {
+				return ctx.Err()
+			}
+			<-j.done // it is being run, with this very context, and ends soon
+			return j.err
+		case <-q.lead:
+			if s.lead(ctx, org, spaces, q, j) {
+				return j.err
+			}
+		}
+	}
+}
+
+// keysPatience is how long a writer waits before it asks again whether the keys of its organization are changed.
+const keysPatience = 20 * time.Millisecond
+
+// lead runs a group while nobody else of the queue does. While keys are changed nothing can be run: then it is false, the
+// jobs are in the queue again and each may still be withdrawn.
+func (s *Store) lead(ctx context.Context, org uuid.UUID, spaces []memory.SpaceKey, q *queue, own *job) (ran bool) {
+	defer func() { q.lead <- struct{}{} }()
+	group := s.groups.begin(q, own)
+	if group == nil {
+		return true // another leader ran it
+	}
+	if s.run(org, spaces, group) { //nolint:contextcheck // every job brings its own
+		return true
+	}
+	s.groups.putBack(q, group)
+	pause(ctx, keysPatience)
+	return false
+}
+
+// pause waits, or not when the caller gives up.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
 	select {
-	case <-j.done: // another writer ran it
-		return j.err
+	case <-timer.C:
 	case <-ctx.Done():
-		if s.groups.withdraw(q, j) {
-			return ctx.Err()
-		}
-		<-j.done // it is being run, with this very context, and ends soon
-		return j.err
-	case <-q.lead:
-		defer func() { q.lead <- struct{}{} }()
-		if group := s.groups.begin(q, j); group != nil {
-			s.run(org, spaces, group) //nolint:contextcheck // every job brings its own
-		}
-		return j.err
 	}
 }
 
@@ -134,12 +164,22 @@ func (g *groups) begin(q *queue, own *job) []*job {
 	return group
 }
 
-// run executes a group and tells every job how it went. A job that fails takes back what it wrote and leaves the others
+// putBack queues jobs again that begin took, before the others.
+func (g *groups) putBack(q *queue, group []*job) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	q.jobs = append(group, q.jobs...)
+}
+
+// run executes a group and tells every job how it went; it is false, and tells none, when the keys are being changed. A job that fails takes back what it wrote and leaves the others
 // alone. When one fails so that the transaction is lost with it, as when its caller gives up in the middle of a statement,
 // nothing is stored, and the others run once more, each by itself. When the database fails, all fail.
-func (s *Store) run(org uuid.UUID, spaces []memory.SpaceKey, group []*job) {
+func (s *Store) run(org uuid.UUID, spaces []memory.SpaceKey, group []*job) (ran bool) {
 	err := errPanicked // unless the transaction returns
 	defer func() {
+		if ran = !errors.Is(err, errKeysChange); !ran {
+			return
+		}
 		for _, j := range group {
 			if err != nil {
 				j.err = err
@@ -151,10 +191,22 @@ func (s *Store) run(org uuid.UUID, spaces []memory.SpaceKey, group []*job) {
 	if len(group) > 1 && errors.Is(err, errRollback) {
 		for _, j := range group {
 			if j.err == nil {
-				j.err = s.together(org, spaces, []*job{j})
+				j.err = s.alone(org, spaces, j)
 			}
 		}
 		err = nil
+	}
+	return true
+}
+
+// alone executes one job, whatever it must wait for.
+func (s *Store) alone(org uuid.UUID, spaces []memory.SpaceKey, j *job) error {
+	for {
+		err := s.together(org, spaces, []*job{j})
+		if !errors.Is(err, errKeysChange) {
+			return err
+		}
+		pause(j.ctx, keysPatience)
 	}
 }
 
@@ -167,16 +219,20 @@ func (s *Store) together(org uuid.UUID, spaces []memory.SpaceKey, group []*job) 
 		ctx = group[0].ctx
 	}
 	return s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error {
-		keys, err := s.keysOf(ctx, t, org)
-		if err != nil {
-			return err
-		}
 		p := &pipeline{Tx: t}
-		w := &tx{view: view{tx: p, org: org, keys: keys}, pipeline: p, spaces: map[memory.SpaceKey]*lockedSpace{}}
+		w := &tx{view: view{tx: p, org: org}, pipeline: p, spaces: map[memory.SpaceKey]*lockedSpace{}}
+		var admitted admission
+		first := &admitted
 		for _, key := range spaces {
-			if w.spaces[key], err = w.lockSpace(ctx, key); err != nil {
+			sp, err := w.lockSpace(ctx, key, first)
+			if err != nil {
 				return fmt.Errorf("take space %s: %w", key.Scope, err)
 			}
+			w.spaces[key], first = sp, nil
+		}
+		var err error
+		if w.keys, err = s.keysAt(ctx, p, org, admitted.generation); err != nil {
+			return err
 		}
 		if len(group) == 1 {
 			if err := group[0].fn(w); err != nil {

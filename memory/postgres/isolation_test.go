@@ -45,7 +45,7 @@ func fill(t *testing.T, s *memory.Service, name string) memory.Caller {
 	}
 	org, err := s.EnsureOrganization(ctx, name)
 	must(err)
-	p, err := s.CreateProject(ctx, org, "shop", []string{"remote:example.org/shop"})
+	p, err := s.CreateProject(ctx, memory.Caller{Org: org, User: "operator", Role: memory.RoleAdmin}, "shop", []string{"remote:example.org/shop"})
 	must(err)
 	c := memory.Caller{Org: org, Project: p.ID, User: "u1", Role: memory.RoleAdmin, Door: memory.FromCLI, Session: "s1"}
 	for _, bank := range []string{"till", "bank"} { // the second import leaves an alias
@@ -65,7 +65,11 @@ func fill(t *testing.T, s *memory.Service, name string) memory.Caller {
 	must(err)
 	_, err = s.Confirm(ctx, c, memory.ConfirmRequest{Memory: m.Memory.Handle, Holds: false, Note: secretWords[5]})
 	must(err)
+	c.Retry = "once"
 	_, err = s.Remember(ctx, c, memory.RememberRequest{Content: secretWords[6] + " now", Supersedes: m.Memory.Handle})
+	must(err)
+	c.Retry = ""
+	_, err = s.CreateToken(ctx, c, memory.TokenRequest{Name: "robot"})
 	must(err)
 	return c
 }

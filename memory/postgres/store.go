@@ -6,13 +6,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/stele-dev/stele/internal/postgres"
-	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/internal/secret"
 	"github.com/stele-dev/stele/memory"
 )
@@ -20,18 +18,19 @@ import (
 // Store is a memory.Store. It is safe for concurrent use.
 type Store struct {
 	db     *postgres.DB
-	master *secret.Master
+	master keyring
 	groups groups
-
-	mu   sync.Mutex
-	keys map[uuid.UUID]*secret.Keys // unwrapped keys of the organizations served so far
 }
 
 var _ memory.Store = (*Store)(nil)
 
 // New makes a Store on an open database. The master key unwraps the keys of the organizations in it.
-func New(db *postgres.DB, master *secret.Master) *Store {
-	return &Store{db: db, master: master, keys: map[uuid.UUID]*secret.Keys{}}
+func New(db *postgres.DB, master *secret.Master, options ...Option) *Store {
+	s := &Store{db: db, master: keyring{master: master, keys: map[uuid.UUID]generation{}}}
+	for _, option := range options {
+		option(s)
+	}
+	return s
 }
 
 // view reads within one transaction of one organization. Its methods are grouped by topic in the files of this package.
@@ -51,7 +50,8 @@ type tx struct {
 // lockedSpace is a space this transaction holds, with the numbers it hands out.
 type lockedSpace struct {
 	memory.Space
-	nextSeq int32
+	nextSeq   int32
+	nextEvent int64
 }
 
 // View runs fn on one snapshot.
@@ -90,29 +90,36 @@ func lockOrder(keys []memory.SpaceKey) []memory.SpaceKey {
 	return slices.Compact(out)
 }
 
-func (t *tx) lockSpace(ctx context.Context, key memory.SpaceKey) (*lockedSpace, error) {
+// lockSpace takes a space, and before the first one what admission stands for.
+func (t *tx) lockSpace(ctx context.Context, key memory.SpaceKey, first *admission) (*lockedSpace, error) {
 	// A write reads a few rows by key, whatever the statistics say: tables that were just filled have none yet, and a plan
 	// made without them scans.
 	const settings = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true),
 		set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
-	const lock = `SELECT space_id, live, next_seq FROM spaces WHERE org_id = $1 AND scope = $2 AND owner = $3 FOR UPDATE`
+	const lock = `SELECT space_id, live, next_seq, next_event FROM spaces WHERE org_id = $1 AND scope = $2 AND owner = $3 FOR UPDATE`
 	sp := &lockedSpace{Space: memory.Space{SpaceKey: key}}
-	scan := func() error {
+	scan := func(first *admission) error {
 		b := &pgx.Batch{}
 		b.Queue(settings)
+		if first != nil {
+			first.queue(b, t.org)
+		}
 		b.Queue(lock, t.org, key.Scope, key.Owner).QueryRow(func(row pgx.Row) error {
-			return row.Scan(&sp.ID, &sp.Live, &sp.nextSeq)
+			return row.Scan(&sp.ID, &sp.Live, &sp.nextSeq, &sp.nextEvent)
 		})
 		return t.tx.SendBatch(ctx, b).Close()
 	}
-	err := scan()
+	err := scan(first)
+	if first != nil && !first.granted && (err == nil || postgres.IsNoRows(err)) {
+		return nil, errKeysChange
+	}
 	if !postgres.IsNoRows(err) {
 		return sp, err
 	}
 	if err := t.createSpace(ctx, key); err != nil {
 		return nil, err
 	}
-	return sp, scan()
+	return sp, scan(nil)
 }
 
 // createSpace makes a space that does not exist. The update of the organization's row makes concurrent creators wait for
@@ -145,30 +152,4 @@ func (t *tx) held(id int32) (*lockedSpace, error) {
 		}
 	}
 	return nil, fmt.Errorf("space %d is not held by this transaction", id)
-}
-
-// keysOf gives the organization's keys, unwrapping them once per process.
-func (s *Store) keysOf(ctx context.Context, t pgx.Tx, org uuid.UUID) (*secret.Keys, error) {
-	s.mu.Lock()
-	keys := s.keys[org]
-	s.mu.Unlock()
-	if keys != nil {
-		return keys, nil
-	}
-	var w secret.Wrapped
-	err := t.QueryRow(ctx, `SELECT master_key_id, data_keyset, index_keyset FROM organizations WHERE org_id = $1`, org).
-		Scan(&w.MasterKeyID, &w.Data, &w.Index)
-	if postgres.IsNoRows(err) {
-		return nil, problem.New(problem.NotFound, "organization", "there is no such organization", "check the token or the name")
-	}
-	if err != nil {
-		return nil, err
-	}
-	if keys, err = s.master.OpenKeys(org, w); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	s.keys[org] = keys
-	s.mu.Unlock()
-	return keys, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,6 +27,40 @@ func (s *Store) Organization(ctx context.Context, name string) (uuid.UUID, error
 	return *id, nil
 }
 
+// OrganizationInfo gives a tenant by id.
+func (s *Store) OrganizationInfo(ctx context.Context, org uuid.UUID) (memory.OrganizationInfo, error) {
+	info := memory.OrganizationInfo{ID: org}
+	err := s.db.InOrg(ctx, org, postgres.TxOptions{ReadOnly: true}, func(t pgx.Tx) error {
+		return t.QueryRow(ctx, `SELECT name, created_at FROM organizations WHERE org_id = $1`, org).Scan(&info.Name, &info.CreatedAt)
+	})
+	if postgres.IsNoRows(err) {
+		return info, errOrganization()
+	}
+	info.CreatedAt = info.CreatedAt.UTC()
+	return info, err
+}
+
+// Organizations lists every tenant by name.
+func (s *Store) Organizations(ctx context.Context) ([]memory.OrganizationInfo, error) {
+	ids, err := s.OrganizationIDs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]memory.OrganizationInfo, 0, len(ids))
+	for _, id := range ids {
+		info, err := s.OrganizationInfo(ctx, id)
+		if problem.Is(err, problem.NotFound) {
+			continue // its name is claimed and the rest not committed yet
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, info)
+	}
+	slices.SortFunc(out, func(a, b memory.OrganizationInfo) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
 // CreateOrganization makes a tenant with fresh keys. When another took the name meanwhile, that one is the answer and
 // nothing of this attempt stays.
 func (s *Store) CreateOrganization(ctx context.Context, name string, now time.Time) (uuid.UUID, error) {
@@ -44,6 +79,10 @@ func (s *Store) CreateOrganization(ctx context.Context, name string, now time.Ti
 		return err
 	})
 	return holder, err
+}
+
+func errOrganization() error {
+	return problem.New(problem.NotFound, "organization", "there is no such organization", "check the token or the name")
 }
 
 // Projects lists an organization's projects by name.
@@ -73,8 +112,9 @@ func projects(ctx context.Context, t pgx.Tx, org uuid.UUID) ([]memory.ProjectInf
 	})
 }
 
-// CreateProject makes a project with its space, or gives the one that an identity already leads to.
-func (s *Store) CreateProject(ctx context.Context, org uuid.UUID, p memory.ProjectInfo) (memory.ProjectInfo, error) {
+// CreateProject makes a project with its space, or gives the one that has the id or that an identity already leads to.
+func (s *Store) CreateProject(ctx context.Context, by memory.Caller, p memory.ProjectInfo) (memory.ProjectInfo, error) {
+	org := by.Org
 	if p.Identities == nil {
 		p.Identities = []string{}
 	}
@@ -90,7 +130,7 @@ func (s *Store) CreateProject(ctx context.Context, org uuid.UUID, p memory.Proje
 			return err
 		}
 		known := slices.IndexFunc(existing, func(e memory.ProjectInfo) bool {
-			return slices.ContainsFunc(p.Identities, func(i string) bool { return slices.Contains(e.Identities, i) })
+			return e.ID == p.ID || slices.ContainsFunc(p.Identities, func(i string) bool { return slices.Contains(e.Identities, i) })
 		})
 		if known >= 0 {
 			out = existing[known]
@@ -115,16 +155,19 @@ func (s *Store) CreateProject(ctx context.Context, org uuid.UUID, p memory.Proje
 			return err
 		}
 		out = p
-		_, err = t.Exec(ctx, `INSERT INTO audit (org_id, audit_id, at, verb, subject_id, project_id) VALUES ($1, $2, $3, $4, $5, $5)`,
-			org, uuid.Must(uuid.NewV7()), p.CreatedAt, memory.VerbCreateProject, p.ID)
-		return err
+		return trail(ctx, t, by, memory.VerbCreateProject, p.ID, p.ID, p.CreatedAt)
 	})
 	return out, err
 }
 
 // AddIdentities makes a project known by further identities; those of another project are left there.
-func (s *Store) AddIdentities(ctx context.Context, org, project uuid.UUID, identities []string) error {
-	return s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error { return addIdentities(ctx, t, org, project, identities) })
+func (s *Store) AddIdentities(ctx context.Context, by memory.Caller, project uuid.UUID, identities []string, now time.Time) error {
+	return s.db.InOrg(ctx, by.Org, postgres.TxOptions{}, func(t pgx.Tx) error {
+		if err := addIdentities(ctx, t, by.Org, project, identities); err != nil {
+			return err
+		}
+		return trail(ctx, t, by, memory.VerbAddIdentity, project, project, now)
+	})
 }
 
 func addIdentities(ctx context.Context, t pgx.Tx, org, project uuid.UUID, identities []string) error {

@@ -295,6 +295,8 @@ func (t *tx) Erase(ctx context.Context, r *memory.Record, now time.Time) error {
 		b.Queue(`DELETE FROM `+table+` WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
 	}
 	b.Queue(`UPDATE attachments SET path = '' WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
+	// Which stored answers quote it cannot be told without opening all of them; they live for a day.
+	b.Queue(`UPDATE answers SET body = NULL WHERE org_id = $1 AND body IS NOT NULL`, t.org)
 	t.pipeline.later(b)
 	return nil
 }
@@ -370,10 +372,14 @@ func (t *tx) SetVector(_ context.Context, space, seq int32, model string, vector
 	return nil
 }
 
-// Audit appends to the trail.
+// Audit appends to the trail. Each line is the next event of its space.
 func (t *tx) Audit(_ context.Context, by memory.Caller, entries ...memory.AuditEntry) error {
 	b := &pgx.Batch{}
 	for _, e := range entries {
+		sp, err := t.eventSpace(by, e)
+		if err != nil {
+			return err
+		}
 		detail := e.Detail
 		if detail == nil {
 			detail = map[string]string{}
@@ -382,10 +388,29 @@ func (t *tx) Audit(_ context.Context, by memory.Caller, entries ...memory.AuditE
 		if err != nil {
 			return err
 		}
-		b.Queue(`INSERT INTO audit (org_id, audit_id, at, verb, subject_id, project_id, revision, agent, user_name, door, session_id, detail)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-			t.org, uuid.Must(uuid.NewV7()), e.At, e.Verb, nullID(e.Subject), nullID(by.Project), e.Revision, by.Agent, by.User, by.Door, by.Session, encoded)
+		b.Queue(`INSERT INTO audit (org_id, audit_id, at, verb, subject_id, project_id, revision, agent, user_name, door, session_id, detail, space_id, event)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+			t.org, uuid.Must(uuid.NewV7()), e.At, e.Verb, nullID(e.Subject), nullID(by.Project), e.Revision, by.Agent, by.User, by.Door, by.Session, encoded,
+			sp.ID, sp.nextEvent)
+		sp.nextEvent++
+		b.Queue(`UPDATE spaces SET next_event = $3 WHERE org_id = $1 AND space_id = $2`, t.org, sp.ID, sp.nextEvent)
 	}
 	t.pipeline.later(b)
 	return nil
+}
+
+// eventSpace is the space that an entry is an event of; see memory.AuditEntry.Space.
+func (t *tx) eventSpace(by memory.Caller, e memory.AuditEntry) (*lockedSpace, error) {
+	if e.Space != 0 {
+		return t.held(e.Space)
+	}
+	if sp := t.spaces[memory.SpaceKey{Scope: memory.Project, Owner: by.Project.String()}]; sp != nil {
+		return sp, nil
+	}
+	if len(t.spaces) == 1 {
+		for _, sp := range t.spaces {
+			return sp, nil
+		}
+	}
+	return nil, fmt.Errorf("the entry %s does not say which of %d spaces it belongs to", e.Verb, len(t.spaces))
 }

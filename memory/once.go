@@ -1,0 +1,88 @@
+package memory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode"
+
+	"github.com/stele-dev/stele/internal/problem"
+)
+
+// MaxRetryBytes bounds an idempotency key.
+const MaxRetryBytes = 255
+
+// AnswerLife is how long a retry is given the first answer: longer than any client goes on trying.
+const AnswerLife = 24 * time.Hour
+
+// Answer is what a write under an idempotency key was answered.
+type Answer struct {
+	Key    [sha256.Size]byte // of the caller and the key
+	Digest [sha256.Size]byte // of the request
+	At     time.Time
+	Body   []byte // JSON; nil once a memory of the organization was erased
+}
+
+// answers is the part of a transaction that remembers what writes were answered.
+type answers interface {
+	// Answered finds the answer under a key.
+	Answered(ctx context.Context, key [sha256.Size]byte) (Answer, bool, error)
+	// Answer keeps an answer, in the transaction of the write that it is about.
+	Answer(ctx context.Context, a Answer) error
+}
+
+// checkRetry refuses idempotency keys that cannot be told apart for sure.
+func (c Caller) checkRetry() error {
+	for _, r := range c.Retry {
+		if r > unicode.MaxASCII || !unicode.IsPrint(r) {
+			return problem.Invalidf("Idempotency-Key", "it has characters other than printable ASCII").Fix("send a UUID")
+		}
+	}
+	if len(c.Retry) > MaxRetryBytes {
+		return problem.Invalidf("Idempotency-Key", "%d bytes are over the limit of %d", len(c.Retry), MaxRetryBytes).Fix("send a UUID")
+	}
+	return nil
+}
+
+// retryKey is what an idempotency key is kept as: keys of different callers and projects are different keys.
+func (c Caller) retryKey() [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q", c.User, c.Project, c.Retry))
+}
+
+// once runs a write that answers with *out. Under an idempotency key it runs the first time only: write and answer are
+// stored by one transaction, so a retry after a lost connection finds both or neither. The same key with another request
+// is refused, for one of the two would get an answer that is not its own.
+func once[T any](ctx context.Context, tx Tx, c Caller, now time.Time, verb Verb, request any, out *T, write func() error) error {
+	if c.Retry == "" {
+		return write()
+	}
+	asked, err := json.Marshal(struct {
+		Verb    Verb
+		Request any
+	}{verb, request})
+	if err != nil {
+		return err
+	}
+	a := Answer{Key: c.retryKey(), Digest: sha256.Sum256(asked), At: now}
+	before, found, err := tx.Answered(ctx, a.Key)
+	switch {
+	case err != nil:
+		return err
+	case found && before.Digest != a.Digest:
+		return problem.New(problem.Conflict, "Idempotency-Key", "this key was used for another request", "use a new key for a new request")
+	case found && before.Body == nil:
+		return problem.New(problem.Conflict, "Idempotency-Key", "this request was carried out, and its answer was destroyed when a memory was erased",
+			"look with list or recall; do not send it again under another key")
+	case found:
+		return json.Unmarshal(before.Body, out)
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	if a.Body, err = json.Marshal(out); err != nil {
+		return err
+	}
+	return tx.Answer(ctx, a)
+}
