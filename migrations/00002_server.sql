@@ -59,6 +59,13 @@ CREATE FUNCTION organization_ids() RETURNS SETOF uuid
 REVOKE ALL ON FUNCTION organization_ids() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION organization_ids() TO stele_app;
 
+-- The floor: the oldest migration a program must carry to serve this schema. A program that carries less than the newest
+-- serves as long as it carries the floor, so that servers are replaced one by one. A migration that takes away or narrows
+-- something raises it with CREATE OR REPLACE, in its own transaction; this one only adds.
+CREATE FUNCTION schema_floor() RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT 1::bigint';
+REVOKE ALL ON FUNCTION schema_floor() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION schema_floor() TO stele_app;
+
 -- +goose StatementBegin
 DO $$
 DECLARE t text;

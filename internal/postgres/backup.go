@@ -119,8 +119,8 @@ func fill(ctx context.Context, inst installation.Installation, adminURL, databas
 		return err
 	case v.Current == 0:
 		return problem.New(problem.Invalid, "FILE", "the backup is not one of Stele's databases, the data is as it was", "name a file made by: stele db backup FILE")
-	case v.Current > v.Wanted:
-		return newerDatabase(v)
+	case v.Current > v.Wanted && v.Serves() != nil:
+		return v.Serves()
 	}
 	if err := VerifyIsolation(ctx, conn); err != nil {
 		return problem.New(problem.Invalid, "FILE", "the backup does not keep organizations apart, the data is as it was: "+

@@ -23,6 +23,11 @@ import (
 // of Stele takes no other advisory lock with a one-part key.
 const migrationLock int64 = 0x7374656c65
 
+// KeysLock is the first part of the advisory locks under which an organization's keysets change (pg_advisory_xact_lock with
+// two parts); the second is a hash of the organization. It is the bytes of "keys" as a number. One-part and two-part keys
+// never meet.
+const KeysLock int32 = 0x6b657973
+
 // WantedVersion is the number of the newest migration this binary carries.
 func WantedVersion() int64 { return newest(migrations.FS) }
 
@@ -41,10 +46,27 @@ func newest(fsys fs.FS) int64 {
 	return highest
 }
 
-// Version is how far a database is migrated.
+// Version is how far a database is migrated, beside what this binary carries.
 type Version struct {
 	Current int64 `json:"current"` // 0: no migration was applied
 	Wanted  int64 `json:"wanted"`
+	// Floor is the oldest migration a binary must carry to serve the schema as it is now. Migrations raise it when they
+	// take away what older binaries need (function schema_floor). A schema that does not say is taken to need Current.
+	Floor int64 `json:"floor"`
+}
+
+// Serves tells whether a binary that carries Wanted can serve the schema: nil, or a problem that says what to do. A schema
+// that is newer than the binary will do as long as its floor does, so that replicas are replaced one by one.
+func (v Version) Serves() error {
+	switch {
+	case v.Current < v.Wanted:
+		return problem.New(problem.Unavailable, "STELE_DATABASE_OWNER_URL",
+			fmt.Sprintf("the database is at migration %d and this stele needs %d", v.Current, v.Wanted),
+			"set STELE_DATABASE_OWNER_URL to the address of "+OwnerRole+" and run: stele db migrate")
+	case v.Current > v.Wanted && v.Floor > v.Wanted:
+		return newerDatabase(v)
+	}
+	return nil
 }
 
 // Version tells how far the database is migrated.
@@ -71,7 +93,23 @@ func version(ctx context.Context, q queryer) (Version, error) {
 	if state := SQLState(err); state == "42P01" || state == "3F000" || state == "42501" {
 		return v, nil
 	}
-	return v, err
+	if err != nil {
+		return v, err
+	}
+	err = q.QueryRow(ctx, floorQuery).Scan(&v.Floor)
+	return v, v.withoutFloor(err)
+}
+
+// floorQuery asks the schema for its floor.
+const floorQuery = "SELECT public.schema_floor()"
+
+// withoutFloor fills in the floor of a schema that states none; err is that of asking for it.
+func (v *Version) withoutFloor(err error) error {
+	if state := SQLState(err); state == "42883" || state == "42501" {
+		v.Floor = v.Current
+		return nil
+	}
+	return err
 }
 
 // checkVersion makes sure that the schema fits this binary.
@@ -85,15 +123,8 @@ func (db *DB) checkVersion(ctx context.Context, cfg Config) error {
 
 // bringForward migrates a database that is behind, if cfg allows.
 func bringForward(ctx context.Context, v Version, cfg Config) error {
-	switch {
-	case v.Current == v.Wanted:
-		return nil
-	case v.Current > v.Wanted:
-		return newerDatabase(v)
-	case cfg.OwnerURL == "":
-		return problem.New(problem.Unavailable, "STELE_DATABASE_OWNER_URL",
-			fmt.Sprintf("the database is at migration %d and this stele needs %d", v.Current, v.Wanted),
-			"set STELE_DATABASE_OWNER_URL to the address of "+OwnerRole+" and run: stele db migrate")
+	if v.Current >= v.Wanted || cfg.OwnerURL == "" {
+		return v.Serves()
 	}
 	if cfg.BeforeMigrate != nil && v.Current > 0 {
 		if err := cfg.BeforeMigrate(ctx, v.Current, v.Wanted); err != nil {
@@ -111,7 +142,8 @@ func newerDatabase(v Version) error {
 }
 
 // Migrate applies the missing migrations as the owner, each in its own transaction. Several processes may call it at
-// once: one applies them while the others wait. It returns the version before and the wanted one.
+// once: one applies them while the others wait. A database that is newer than this binary is left as it is, which is an
+// error only when the binary cannot serve it. It returns the version before and the wanted one.
 func Migrate(ctx context.Context, ownerURL string) (Version, error) {
 	return migrate(ctx, ownerURL, migrations.FS)
 }
@@ -139,7 +171,11 @@ func migrate(ctx context.Context, ownerURL string, fsys fs.FS) (Version, error) 
 	}
 	v := Version{Current: current, Wanted: wanted}
 	if current > wanted {
-		return v, newerDatabase(v)
+		err := db.QueryRowContext(ctx, floorQuery).Scan(&v.Floor)
+		if err := v.withoutFloor(err); err != nil {
+			return v, fmt.Errorf("asking for the floor of the schema: %w", err)
+		}
+		return v, v.Serves()
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		if partial, ok := errors.AsType[*goose.PartialError](err); ok {

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -54,9 +55,7 @@ func TestVersionsThatDoNotFit(t *testing.T) {
 	t.Run("newer than this binary", func(t *testing.T) {
 		t.Parallel()
 		d := pgtest.NewDatabase(t)
-		if _, err := d.ConnectOwner(t).Exec(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)"); err != nil {
-			t.Fatal(err)
-		}
+		raiseFloor(t, d, 99999)
 		_, open := postgres.Open(t.Context(), postgres.Config{URL: d.App, OwnerURL: d.Owner})
 		_, migrate := postgres.Migrate(t.Context(), d.Owner)
 		for _, err := range []error{open, migrate} {
@@ -64,6 +63,17 @@ func TestVersionsThatDoNotFit(t *testing.T) {
 			if !ok || !strings.Contains(p.Detail, "99999, newer than this stele") || len(p.Fixes) == 0 {
 				t.Errorf("got %v, want a problem that says the database is newer", err)
 			}
+		}
+	})
+	t.Run("newer and stating no floor", func(t *testing.T) {
+		t.Parallel()
+		d := pgtest.NewDatabase(t)
+		raiseFloor(t, d, 0)
+		if _, err := d.ConnectOwner(t).Exec(t.Context(), "DROP FUNCTION schema_floor"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := postgres.Open(t.Context(), postgres.Config{URL: d.App}); !problem.Is(err, problem.Unavailable) {
+			t.Errorf("got %v, want a problem: nothing says that this binary can serve it", err)
 		}
 	})
 	t.Run("migrated by another role", func(t *testing.T) {
@@ -75,6 +85,36 @@ func TestVersionsThatDoNotFit(t *testing.T) {
 			}
 		}
 	})
+}
+
+// raiseFloor makes the database one that a newer binary migrated, to 99999, and that needs a binary of at least the floor.
+func raiseFloor(t *testing.T, d pgtest.Database, floor int64) {
+	t.Helper()
+	_, err := d.ConnectOwner(t).Exec(t.Context(), fmt.Sprintf(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true);
+		CREATE OR REPLACE FUNCTION schema_floor() RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT %d::bigint'`, floor))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestServes: behind never, ahead as long as the floor is known.
+func TestServes(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		v      postgres.Version
+		serves bool
+	}{
+		{postgres.Version{Current: 5, Wanted: 5, Floor: 3}, true},
+		{postgres.Version{Current: 4, Wanted: 5, Floor: 3}, false},
+		{postgres.Version{Current: 0, Wanted: 5}, false},
+		{postgres.Version{Current: 6, Wanted: 5, Floor: 3}, true},
+		{postgres.Version{Current: 6, Wanted: 5, Floor: 5}, true},
+		{postgres.Version{Current: 6, Wanted: 5, Floor: 6}, false},
+	} {
+		if err := test.v.Serves(); (err == nil) != test.serves {
+			t.Errorf("%+v: %v", test.v, err)
+		}
+	}
 }
 
 // TestFailedMigration: what fails is rolled back whole, and the error names the file.

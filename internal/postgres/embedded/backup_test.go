@@ -4,6 +4,7 @@ package embedded_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,8 +59,9 @@ func TestBackupAndRestore(t *testing.T) { //nolint:tparallel // one cluster, one
 		}
 		return path
 	}
-	newer := backupOf("newer.dump", "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)")
-	open := backupOf("open.dump", "DELETE FROM goose_db_version WHERE version_id = 99999; GRANT SELECT ON kept TO stele_app")
+	const floor = "CREATE OR REPLACE FUNCTION schema_floor() RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT %d::bigint'"
+	newer := backupOf("newer.dump", "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true);"+fmt.Sprintf(floor, 99999))
+	open := backupOf("open.dump", "DELETE FROM goose_db_version WHERE version_id = 99999; GRANT SELECT ON kept TO stele_app;"+fmt.Sprintf(floor, 1))
 	asOwner(t, dsns, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(t.Context(), "REVOKE SELECT ON kept FROM stele_app")
 		return err
