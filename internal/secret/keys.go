@@ -26,7 +26,8 @@ type Keys struct {
 	index    *keyset.Handle
 	aead     tink.AEAD
 	dataKeys map[uint32]bool // Tink's ids of the data keys, the first bytes of each ciphertext
-	prf      prf.PRF
+	prf      prf.PRF         // of the newest index key
+	first    prf.PRF         // of the first index key the organization had
 	indexID  string
 }
 
@@ -74,12 +75,16 @@ func (m *Master) Rewrap(org uuid.UUID, w Wrapped) (rewrapped Wrapped, changed bo
 
 // AddDataKey adds a data key that seals from now on; the older ones still open.
 func (m *Master) AddDataKey(org uuid.UUID, w Wrapped) (*Keys, Wrapped, error) {
-	return m.changeDataKeys(org, w, withNewPrimary)
+	return m.changeDataKeys(org, w, func(data *keyset.Handle) (*keyset.Handle, error) {
+		return withNewPrimary(data, aead.AES256GCMKeyTemplate())
+	})
 }
 
 // DropOldDataKeys keeps the newest data key only; call it when every text has been sealed anew.
 func (m *Master) DropOldDataKeys(org uuid.UUID, w Wrapped) (*Keys, Wrapped, error) {
-	return m.changeDataKeys(org, w, onlyPrimary)
+	return m.changeDataKeys(org, w, func(data *keyset.Handle) (*keyset.Handle, error) {
+		return keepKeys(data, (*keyset.Entry).IsPrimary)
+	})
 }
 
 func (m *Master) changeDataKeys(org uuid.UUID, w Wrapped, change func(*keyset.Handle) (*keyset.Handle, error)) (*Keys, Wrapped, error) {
@@ -94,15 +99,24 @@ func (m *Master) changeDataKeys(org uuid.UUID, w Wrapped, change func(*keyset.Ha
 	return m.wrap(org, data, k.index)
 }
 
-// NewIndexKey replaces the index key: every hash of the organization must be computed anew.
+// NewIndexKey replaces the index key: every hash of the organization must be computed anew, but those of DomainSource. For
+// them the first index key stays in the keyset; the ones between first and newest are dropped.
 func (m *Master) NewIndexKey(org uuid.UUID, w Wrapped) (*Keys, Wrapped, error) {
 	k, err := m.OpenKeys(org, w)
 	if err != nil {
 		return nil, Wrapped{}, err
 	}
-	index, err := keyset.NewHandle(prf.HMACSHA256PRFKeyTemplate())
+	index, err := withNewPrimary(k.index, prf.HMACSHA256PRFKeyTemplate())
 	if err != nil {
 		return nil, Wrapped{}, fmt.Errorf("secret: new index key: %w", err)
+	}
+	first, err := index.Entry(0)
+	if err != nil {
+		return nil, Wrapped{}, fmt.Errorf("secret: first index key: %w", err)
+	}
+	index, err = keepKeys(index, func(e *keyset.Entry) bool { return e.IsPrimary() || e.KeyID() == first.KeyID() })
+	if err != nil {
+		return nil, Wrapped{}, fmt.Errorf("secret: drop old index keys: %w", err)
 	}
 	return m.wrap(org, k.data, index)
 }
@@ -140,7 +154,11 @@ func newKeys(org uuid.UUID, data, index *keyset.Handle) (*Keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("secret: index keys: %w", err)
 	}
-	k.prf = set.PRFs[set.PrimaryID]
+	first, err := index.Entry(0) // keys stay in the order in which they were added
+	if err != nil {
+		return nil, fmt.Errorf("secret: index keys: %w", err)
+	}
+	k.prf, k.first = set.PRFs[set.PrimaryID], set.PRFs[first.KeyID()]
 	k.indexID, _ = fingerprints("index", index)
 	return k, nil
 }
@@ -150,6 +168,9 @@ func (k *Keys) Organization() uuid.UUID { return k.org }
 
 // IndexID names the index key, as 16 hexadecimal digits. Hashes of different index keys never compare.
 func (k *Keys) IndexID() string { return k.indexID }
+
+// DataKeys is the number of data keys: 1, and more while texts are sealed anew.
+func (k *Keys) DataKeys() int { return len(k.dataKeys) }
 
 // Seal encrypts a text for one place. The result is 33 bytes longer than the text; sealing twice gives different bytes.
 func (k *Keys) Seal(loc Location, plaintext []byte) ([]byte, error) {
@@ -162,6 +183,11 @@ func (k *Keys) Seal(loc Location, plaintext []byte) ([]byte, error) {
 
 // tinkPrefix is what Tink puts before a ciphertext: one version byte, then the id of the key, big endian.
 const tinkPrefix = 5
+
+// Prefix is what every ciphertext of the newest data key begins with, and none of an older one: 5 bytes.
+func (k *Keys) Prefix() []byte {
+	return binary.BigEndian.AppendUint32([]byte{1}, k.data.KeysetInfo().GetPrimaryKeyId())
+}
 
 // Open decrypts what Seal made for the same place. The error is ErrUnknownKey or ErrAltered, wrapped with the place.
 func (k *Keys) Open(loc Location, sealed []byte) ([]byte, error) {
@@ -179,6 +205,10 @@ func (k *Keys) Open(loc Location, sealed []byte) ([]byte, error) {
 const (
 	DomainTerm  = "term"  // search terms
 	DomainTitle = "title" // folded titles, and folded link targets, which resolve by comparing with them
+
+	// DomainSource is of names that are stored nowhere, such as those of imported records: their hashes cannot be computed
+	// anew, so they are made with the first index key for ever. Whoever learns that key can test guesses of such names only.
+	DomainSource = "source"
 )
 
 // Hash64 hashes a search term for the postings table. Two of a vocabulary of a million terms collide with a
@@ -198,7 +228,11 @@ func (k *Keys) hash(domain, text string, size uint8) []byte {
 	in = append(in, size) // the short hash of a text must not be the beginning of its long one
 	in = appendText(in, domain)
 	in = append(in, text...)
-	out, err := k.prf.ComputePRF(in, uint32(size))
+	key := k.prf
+	if domain == DomainSource {
+		key = k.first
+	}
+	out, err := key.ComputePRF(in, uint32(size))
 	if err != nil {
 		// HMAC-SHA256 gives up to 32 bytes of any input; only a length beyond that fails.
 		panic("secret: " + err.Error())

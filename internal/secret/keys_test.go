@@ -256,7 +256,7 @@ func TestRotateMasterKey(t *testing.T) {
 	if _, changed, err := both.Rewrap(org, rewrapped); err != nil || changed {
 		t.Errorf("second Rewrap: changed %v, error %v; want nothing to do", changed, err)
 	}
-	newest, err := both.DropOld()
+	newest, err := both.Keep()
 	if err != nil {
 		t.Fatal(err)
 	}

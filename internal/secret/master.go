@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
 	"github.com/tink-crypto/tink-go/v2/keyset"
+	"github.com/tink-crypto/tink-go/v2/proto/tink_go_proto"
 	"github.com/tink-crypto/tink-go/v2/tink"
 
 	"github.com/stele-dev/stele/internal/problem"
@@ -113,16 +116,39 @@ func (m *Master) Encode() (string, error) {
 
 // Rotate gives a master key that wraps with a new key and still opens what the old ones wrapped. m is unchanged.
 func (m *Master) Rotate() (*Master, error) {
-	handle, err := withNewPrimary(m.handle)
+	handle, err := withNewPrimary(m.handle, aead.AES256GCMKeyTemplate())
 	if err != nil {
 		return nil, fmt.Errorf("secret: rotate master key: %w", err)
 	}
 	return newMaster(handle, m.source)
 }
 
-// DropOld gives a master key with the newest key only; call it when every organization has been rewrapped.
-func (m *Master) DropOld() (*Master, error) {
-	handle, err := onlyPrimary(m.handle)
+// Knows tells whether m opens what the key of that id wrapped.
+func (m *Master) Knows(id string) bool { return m.known[id] }
+
+// KeyIDs names every key, the one that wraps from now on first and the others in the order of their ids.
+func (m *Master) KeyIDs() []string {
+	ids := []string{m.primary}
+	for _, id := range slices.Sorted(maps.Keys(m.known)) {
+		if id != m.primary {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Keep gives a master key with the newest key and those of the ids only: the ones that still wrap something. It is an error
+// when m does not hold one of them. m is unchanged.
+func (m *Master) Keep(ids ...string) (*Master, error) {
+	for _, id := range ids {
+		if err := m.refuseUnknown(id); err != nil {
+			return nil, err
+		}
+	}
+	named := fingerprintsByID("master", m.handle)
+	handle, err := keepKeys(m.handle, func(entry *keyset.Entry) bool {
+		return entry.IsPrimary() || slices.Contains(ids, named[entry.KeyID()])
+	})
 	if err != nil {
 		return nil, fmt.Errorf("secret: drop old master keys: %w", err)
 	}
@@ -149,9 +175,10 @@ func (m *Master) refuseUnknown(wrappedBy string) error {
 		"if that key is lost the texts cannot be recovered: start with an empty data folder")
 }
 
-func withNewPrimary(old *keyset.Handle) (*keyset.Handle, error) {
+// withNewPrimary adds a key, which seals or hashes from now on, behind those there are.
+func withNewPrimary(old *keyset.Handle, template *tink_go_proto.KeyTemplate) (*keyset.Handle, error) {
 	manager := keyset.NewManagerFromHandle(old)
-	id, err := manager.Add(aead.AES256GCMKeyTemplate())
+	id, err := manager.Add(template)
 	if err != nil {
 		return nil, err
 	}
@@ -161,14 +188,15 @@ func withNewPrimary(old *keyset.Handle) (*keyset.Handle, error) {
 	return manager.Handle()
 }
 
-func onlyPrimary(old *keyset.Handle) (*keyset.Handle, error) {
+// keepKeys leaves out the keys that keep does not want; the primary key must be wanted. The others keep their order.
+func keepKeys(old *keyset.Handle, keep func(*keyset.Entry) bool) (*keyset.Handle, error) {
 	manager := keyset.NewManagerFromHandle(old)
 	for i := range old.Len() {
 		entry, err := old.Entry(i)
 		if err != nil {
 			return nil, err
 		}
-		if !entry.IsPrimary() {
+		if !keep(entry) {
 			if err := manager.Delete(entry.KeyID()); err != nil {
 				return nil, err
 			}

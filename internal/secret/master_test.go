@@ -242,7 +242,7 @@ func TestLoadMasterPrefersTheKeyItself(t *testing.T) {
 	if m, created, err = secret.LoadMaster("", path); err != nil || created || m.KeyID() != inFile.KeyID() {
 		t.Errorf("key %v, created %v, error %v; want the key of the file", m, created, err)
 	}
-	if err := secret.ReplaceMasterFile(path, inEnv); err != nil {
+	if _, err := secret.UpdateMasterFile(path, func(*secret.Master) (*secret.Master, error) { return inEnv, nil }); err != nil {
 		t.Fatal(err)
 	}
 	if m, _, err = secret.LoadMaster("", path); err != nil || m.KeyID() != inEnv.KeyID() {

@@ -85,8 +85,7 @@ func LoadOrCreateMasterFile(path string) (m *Master, created bool, err error) {
 	if m, err = GenerateMaster(); err != nil {
 		return nil, false, err
 	}
-	// A hard link, unlike a rename, fails when the name is taken: the first process wins and the others read its key.
-	switch err := writeMasterFile(path, m, os.Link); {
+	switch err := createMasterFile(path, m); { // the first process wins and the others read its key
 	case errors.Is(err, fs.ErrExist):
 		m, err = LoadMasterFile(path)
 		return m, false, err
@@ -97,35 +96,67 @@ func LoadOrCreateMasterFile(path string) (m *Master, created bool, err error) {
 	return m, err == nil, err
 }
 
-// ReplaceMasterFile puts m in the file at path in one step, as rotation needs.
-func ReplaceMasterFile(path string, m *Master) error {
-	if err := writeMasterFile(path, m, os.Rename); err != nil {
-		return fileProblem(path, "cannot be replaced", err)
+// UpdateMasterFile replaces the master key at path by what change makes of it, in one step: whoever reads the file finds the
+// old content or the new one. Two who do so at once do not lose each other's keys: the second is refused. When change gives
+// back the key it was given, the file stays as it is.
+func UpdateMasterFile(path string, change func(*Master) (*Master, error)) (*Master, error) {
+	// The new file has one name, and who makes it may change the key until it is moved into place or removed.
+	next := path + ".new"
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, problem.New(problem.Conflict, path, "another command is changing the master key, or one was killed while it did",
+			"wait for it", "if none is running, remove "+next)
 	}
-	return nil
+	if err != nil {
+		return nil, fileProblem(path, "cannot be replaced", err)
+	}
+	defer os.Remove(next) //nolint:errcheck // after a rename there is nothing left to remove
+	old, err := LoadMasterFile(path)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	m, err := change(old)
+	if err != nil || m == old {
+		return m, errors.Join(err, f.Close())
+	}
+	if err := writeMaster(f, m); err != nil {
+		return nil, fileProblem(path, "cannot be replaced", err)
+	}
+	if err := os.Rename(next, path); err != nil {
+		return nil, fileProblem(path, "cannot be replaced", err)
+	}
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		return nil, fileProblem(path, "was replaced, perhaps not durably", err)
+	}
+	return m, nil
 }
 
-// writeMasterFile writes m to a temporary file beside path, which CreateTemp makes with mode 0600, and moves it into place by
-// publish. Both are flushed to disk: texts sealed with a key that a power cut takes back would be lost.
-func writeMasterFile(path string, m *Master, publish func(temporary, path string) error) (err error) {
-	encoded, err := m.Encode()
-	if err != nil {
-		return err
-	}
+// createMasterFile writes m to a temporary file beside path, which CreateTemp makes with mode 0600, and links it there. A
+// hard link, unlike a rename, fails when the name is taken.
+func createMasterFile(path string, m *Master) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, ".master.key-*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // after a rename there is nothing left to remove
-	_, err = fmt.Fprintf(f, "%s# Key id %s\n%s\n", masterFileHeader, m.KeyID(), encoded)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	defer os.Remove(f.Name()) //nolint:errcheck // it was linked, or nobody needs it
+	if err := writeMaster(f, m); err != nil {
 		return err
 	}
-	if err := publish(f.Name(), path); err != nil {
+	if err := os.Link(f.Name(), path); err != nil {
 		return err
 	}
 	return syncDir(dir)
+}
+
+// writeMaster writes m, flushes it to disk and closes the file: texts sealed with a key that a power cut takes back would be
+// lost.
+func writeMaster(f *os.File, m *Master) error {
+	encoded, err := m.Encode()
+	if err == nil {
+		_, err = fmt.Fprintf(f, "%s# Key id %s\n%s\n", masterFileHeader, m.KeyID(), encoded)
+	}
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 func syncDir(dir string) error {

@@ -25,16 +25,16 @@
 //
 // # Rotation
 //
-// Every step leaves both old and new readable until the last one, so nothing has to stop:
+// Every step leaves both old and new readable until the last one, so nothing has to stop. Whoever stores changed keysets
+// counts the change (organizations.key_generation), and whoever uses keysets compares the count first:
 //
-//   - master key: [Master.Rotate], distribute the result to every process, [Master.Rewrap] each organization's keysets,
-//     then [Master.DropOld] and distribute again;
-//   - data key: [Master.AddDataKey], store the result. New texts use the new key; a process that still holds the older
-//     keys gets [ErrUnknownKey] from Open and reloads them. Texts are sealed anew in the background, each compare-and-swap,
-//     then [Master.DropOldDataKeys]. One data key is good for 2^32 texts (random 96-bit nonces, NIST SP 800-38D §8.3);
-//   - index key: [Master.NewIndexKey], then rebuild the hashes of the organization and store the new keysets in one
-//     transaction together with [Keys.IndexID]. A reader compares IndexID inside the transaction of its query and
-//     reloads when it differs, else it would hash with a key that finds nothing.
+//   - master key: [Master.Rotate], give the result to every process, [Master.Rewrap] each organization's keysets, then
+//     [Master.Keep] and distribute again;
+//   - data key: [Master.AddDataKey], store the result. New texts use the new key. The others are sealed anew in the
+//     background, then [Master.DropOldDataKeys]. One data key is good for 2^32 texts (random 96-bit nonces, NIST SP 800-38D
+//     §8.3);
+//   - index key: [Master.NewIndexKey], then compute the hashes of the organization anew and store them together with the
+//     new keysets. Hashes of [DomainSource] stay: see there.
 package secret
 
 import (
@@ -72,16 +72,20 @@ func fingerprint(purpose string, key *tink_go_proto.Keyset_Key) string {
 // fingerprints gives the id of the primary key and of all enabled keys of a keyset.
 func fingerprints(purpose string, handle *keyset.Handle) (primary string, all map[string]bool) {
 	all = map[string]bool{}
-	material := insecurecleartextkeyset.KeysetMaterial(handle)
-	for _, key := range material.GetKey() {
-		if key.GetStatus() != tink_go_proto.KeyStatusType_ENABLED {
-			continue
-		}
-		id := fingerprint(purpose, key)
+	named := fingerprintsByID(purpose, handle)
+	for _, id := range named {
 		all[id] = true
-		if key.GetKeyId() == material.GetPrimaryKeyId() {
-			primary = id
+	}
+	return named[handle.KeysetInfo().GetPrimaryKeyId()], all
+}
+
+// fingerprintsByID gives the fingerprint of every enabled key of a keyset by Tink's id of it.
+func fingerprintsByID(purpose string, handle *keyset.Handle) map[uint32]string {
+	named := map[uint32]string{}
+	for _, key := range insecurecleartextkeyset.KeysetMaterial(handle).GetKey() {
+		if key.GetStatus() == tink_go_proto.KeyStatusType_ENABLED {
+			named[key.GetKeyId()] = fingerprint(purpose, key)
 		}
 	}
-	return primary, all
+	return named
 }
