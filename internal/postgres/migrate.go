@@ -97,19 +97,19 @@ func version(ctx context.Context, q queryer) (Version, error) {
 		return v, err
 	}
 	err = q.QueryRow(ctx, floorQuery).Scan(&v.Floor)
-	return v, v.withoutFloor(err)
+	if statesNoFloor(err) {
+		v.Floor, err = v.Current, nil
+	}
+	return v, err
 }
 
 // floorQuery asks the schema for its floor.
 const floorQuery = "SELECT public.schema_floor()"
 
-// withoutFloor fills in the floor of a schema that states none; err is that of asking for it.
-func (v *Version) withoutFloor(err error) error {
-	if state := SQLState(err); state == "42883" || state == "42501" {
-		v.Floor = v.Current
-		return nil
-	}
-	return err
+// statesNoFloor tells whether the schema has no floor; err is that of asking for it.
+func statesNoFloor(err error) bool {
+	state := SQLState(err)
+	return state == "42883" || state == "42501"
 }
 
 // checkVersion makes sure that the schema fits this binary.
@@ -172,7 +172,10 @@ func migrate(ctx context.Context, ownerURL string, fsys fs.FS) (Version, error) 
 	v := Version{Current: current, Wanted: wanted}
 	if current > wanted {
 		err := db.QueryRowContext(ctx, floorQuery).Scan(&v.Floor)
-		if err := v.withoutFloor(err); err != nil {
+		if statesNoFloor(err) {
+			v.Floor, err = v.Current, nil
+		}
+		if err != nil {
 			return v, fmt.Errorf("asking for the floor of the schema: %w", err)
 		}
 		return v, v.Serves()
