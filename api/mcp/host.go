@@ -51,6 +51,12 @@ type attempt struct {
 	err     error
 }
 
+// opened makes o the backend, without an attempt.
+func (b *backend) opened(o Backend) {
+	b.current = &attempt{done: make(chan struct{}), backend: o}
+	close(b.current.done)
+}
+
 // begin starts an attempt unless one is under way or succeeded.
 func (b *backend) begin() *attempt {
 	b.mu.Lock()

@@ -69,11 +69,19 @@ func (s *Server) read(ctx context.Context, r mcp.ReadResourceRequest, text func(
 			return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, MIMEType: textType, Text: t}}, nil
 		}
 	}
+	return nil, s.visible(ctx, "resource "+r.Params.URI, err)
+}
+
+// visible is what the one who asked for a resource or a prompt may see of an error. A fault of Stele's own is logged.
+func (s *Server) visible(ctx context.Context, what string, err error) error {
 	if p, ok := problem.As(err); ok {
-		return nil, p
+		return p
 	}
-	s.log.ErrorContext(ctx, "resource failed", "uri", r.Params.URI, "error", err)
-	return nil, fmt.Errorf("reading %s failed inside Stele; the reason is in its log", r.Params.URI)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.log.ErrorContext(ctx, "request failed", "what", what, "error", err)
+	return fmt.Errorf("%s failed inside Stele; the reason is in its log", what)
 }
 
 // completer offers handles and element keys while someone types an address.

@@ -19,7 +19,8 @@ const drain = 10 * time.Second
 // ServeStdio speaks the protocol over in and out until in ends or ctx is done. It answers what was asked before in ended,
 // and leaves nothing running.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
+	wrong := &faults{}
+	ctx, cancel := context.WithCancel(withFaults(ctx, wrong))
 	s.Start(ctx)
 	// Deferred calls run in reverse: the attempt to open is told to end before it is waited for.
 	defer s.Wait()
@@ -28,7 +29,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	open := &openRequests{changed: make(chan struct{}, 1)}
 	std := server.NewStdioServer(s.mcp)
 	std.SetErrorLogger(slog.NewLogLogger(s.log.Handler(), slog.LevelError))
-	err := std.Listen(ctx, &countingReader{in: in, open: open, ctx: ctx}, &countingWriter{out: out, open: open})
+	err := std.Listen(ctx, &countingReader{in: in, open: open, ctx: ctx}, &countingWriter{out: out, open: open, faults: wrong})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return nil
 	}
@@ -123,14 +124,19 @@ func isRequest(message []byte) bool {
 	return m.Method != nil && m.ID != nil
 }
 
-// countingWriter counts the answers that pass.
+// countingWriter counts the answers that pass, and gives errors their code.
 type countingWriter struct {
-	out  io.Writer
-	open *openRequests
+	out    io.Writer
+	open   *openRequests
+	faults *faults
 }
 
 func (w *countingWriter) Write(p []byte) (int, error) {
-	n, err := w.out.Write(p)
+	message, _ := w.faults.correct(p)
+	n, err := w.out.Write(message)
+	if err == nil {
+		n = len(p) // of what was handed in
+	}
 	var m struct {
 		ID     json.RawMessage `json:"id"`
 		Method *string         `json:"method"`
