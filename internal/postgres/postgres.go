@@ -108,6 +108,9 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 // Close waits for running transactions and closes the connections.
 func (db *DB) Close() { db.pool.Close() }
 
+// Stat tells how busy the pool is.
+func (db *DB) Stat() *pgxpool.Stat { return db.pool.Stat() }
+
 // Ping tells whether a statement can be run now.
 func (db *DB) Ping(ctx context.Context) error {
 	conn, err := db.acquire(ctx)
