@@ -19,6 +19,11 @@ type Wrapped struct {
 	Data, Index []byte // encrypted keysets, some 200 bytes each, more after a rotation
 }
 
+// Equal tells whether two are the same bytes. Wrapping the same keys twice gives different ones.
+func (w Wrapped) Equal(o Wrapped) bool {
+	return w.MasterKeyID == o.MasterKeyID && bytes.Equal(w.Data, o.Data) && bytes.Equal(w.Index, o.Index)
+}
+
 // Keys seals and hashes for one organization. It is immutable and safe for concurrent use.
 type Keys struct {
 	org      uuid.UUID

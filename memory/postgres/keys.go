@@ -73,6 +73,13 @@ func (r *keyring) newest() (*secret.Master, error) {
 	return master, err
 }
 
+// use makes master the one at hand.
+func (r *keyring) use(master *secret.Master) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.master = master
+}
+
 // holding gives a master key that holds the key of that id, as far as there is one: the one at hand, else the newest.
 func (r *keyring) holding(id string) (*secret.Master, error) {
 	r.mu.Lock()

@@ -90,17 +90,18 @@ func lockOrder(keys []memory.SpaceKey) []memory.SpaceKey {
 	return slices.Compact(out)
 }
 
+// writePlans is for transactions that read a few rows by key, whatever the statistics say: tables that were just filled have
+// none yet, and a plan made without them scans.
+const writePlans = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true),
+	set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
+
 // lockSpace takes a space, and before the first one what admission stands for.
 func (t *tx) lockSpace(ctx context.Context, key memory.SpaceKey, first *admission) (*lockedSpace, error) {
-	// A write reads a few rows by key, whatever the statistics say: tables that were just filled have none yet, and a plan
-	// made without them scans.
-	const settings = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true),
-		set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
 	const lock = `SELECT space_id, live, next_seq, next_event FROM spaces WHERE org_id = $1 AND scope = $2 AND owner = $3 FOR UPDATE`
 	sp := &lockedSpace{Space: memory.Space{SpaceKey: key}}
 	scan := func(first *admission) error {
 		b := &pgx.Batch{}
-		b.Queue(settings)
+		b.Queue(writePlans)
 		if first != nil {
 			first.queue(b, t.org)
 		}

@@ -1,0 +1,130 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stele-dev/stele/internal/secret"
+	"github.com/stele-dev/stele/memory"
+)
+
+// indexPage is how many memories are opened at once when an index is built: some megabytes of texts and hashes.
+const indexPage = 200
+
+// RotateIndex gives an organization a new index key and computes every keyed hash anew from the texts, in one transaction:
+// readers go on with what they see, writers wait until it is done, and when it fails nothing has changed. The hashes of
+// import keys stay (secret.DomainSource). progress, which may be nil, is called with the memories done and those there are.
+func (s *Store) RotateIndex(ctx context.Context, org uuid.UUID, progress func(done, total int)) error {
+	err := s.changeKeys(ctx, org, func(t pgx.Tx, stored secret.Wrapped) (secret.Wrapped, error) {
+		master, err := s.master.holding(stored.MasterKeyID)
+		if err != nil {
+			return stored, err
+		}
+		keys, w, err := master.NewIndexKey(org, stored)
+		if err != nil {
+			return stored, err
+		}
+		x := &reindexer{view: view{tx: t, org: org, keys: keys}, progress: progress}
+		return w, x.run(ctx)
+	})
+	return wrapRotation("build anew the index of", org, err)
+}
+
+// reindexer builds the index of an organization in the transaction of its view, by the keys of its view.
+type reindexer struct {
+	view
+	progress    func(done, total int)
+	done, total int
+}
+
+func (x *reindexer) run(ctx context.Context) error {
+	b := &pgx.Batch{}
+	b.Queue(writePlans)
+	for _, table := range []string{"postings", "memory_terms", "term_frequencies"} {
+		b.Queue(`DELETE FROM `+table+` WHERE org_id = $1`, x.org)
+	}
+	b.Queue(`SELECT count(*)::int FROM memories WHERE org_id = $1 AND status <> 'erased'`, x.org).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&x.total)
+	})
+	if err := x.tx.SendBatch(ctx, b).Close(); err != nil {
+		return fmt.Errorf("empty the index: %w", err)
+	}
+	for last := uuid.Nil; ; {
+		x.report()
+		ids, err := x.page(ctx, last)
+		if err != nil {
+			return fmt.Errorf("list memories: %w", err)
+		}
+		if len(ids) == 0 {
+			break
+		}
+		records, err := x.Records(ctx, ids)
+		if err != nil {
+			return err
+		}
+		if err := x.index(ctx, records); err != nil {
+			return fmt.Errorf("index %d memories: %w", len(ids), err)
+		}
+		last = ids[len(ids)-1]
+		x.done += len(ids)
+	}
+	_, err := x.tx.Exec(ctx, `INSERT INTO term_frequencies (org_id, space_id, term, df)
+		SELECT m.org_id, m.space_id, t.term, count(*) FROM memory_terms m CROSS JOIN unnest(m.terms) AS t (term)
+		WHERE m.org_id = $1 GROUP BY m.org_id, m.space_id, t.term`, x.org)
+	if err != nil {
+		return fmt.Errorf("count terms: %w", err)
+	}
+	return nil
+}
+
+func (x *reindexer) report() {
+	if x.progress != nil {
+		x.progress(x.done, x.total)
+	}
+}
+
+func (x *reindexer) page(ctx context.Context, last uuid.UUID) ([]uuid.UUID, error) {
+	rows, err := x.tx.Query(ctx, `SELECT memory_id FROM memories WHERE org_id = $1 AND memory_id > $2 AND status <> 'erased'
+		ORDER BY memory_id LIMIT $3`, x.org, last, indexPage)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
+// index stores the hashes of memories. Every one gets its row in memories written, which is how connections that keep terms
+// of what has expired learn that these are others now (expiredDigests).
+func (x *reindexer) index(ctx context.Context, records []memory.Record) error {
+	var ids, linking []uuid.UUID
+	var titles, texts, targets [][]byte
+	var counts, ordinals, spaces, seqs []int32
+	var terms []int64
+	b := &pgx.Batch{}
+	for i := range records {
+		r := &records[i]
+		e := x.entry(memory.IndexOf(&r.Memory))
+		ids, titles, texts, counts = append(ids, r.ID), append(titles, e.title), append(texts, e.text), append(counts, int32(len(e.terms))) //nolint:gosec // bounded by the text
+		for ordinal, link := range r.Links {
+			linking, ordinals, targets = append(linking, r.ID), append(ordinals, int32(ordinal)), append(targets, x.linkHash(link.Text)) //nolint:gosec // bounded by the text
+		}
+		if r.Status != memory.Live {
+			continue
+		}
+		b.Queue(`INSERT INTO memory_terms (org_id, space_id, seq, terms, tags) VALUES ($1, $2, $3, $4, $5)`, x.org, r.Space, r.Seq, e.terms, e.tags)
+		for _, t := range slices.Concat(e.terms, e.tags) {
+			spaces, terms, seqs = append(spaces, r.Space), append(terms, t), append(seqs, r.Seq)
+		}
+	}
+	b.Queue(`INSERT INTO postings (org_id, space_id, term, seq)
+		SELECT $1, p.space_id, p.term, p.seq FROM unnest($2::int[], $3::bigint[], $4::int[]) AS p (space_id, term, seq)`, x.org, spaces, terms, seqs)
+	b.Queue(`UPDATE memories AS m SET title_hash = v.title, text_hash = v.text, term_count = v.terms
+		FROM unnest($2::uuid[], $3::bytea[], $4::bytea[], $5::int[]) AS v (memory_id, title, text, terms)
+		WHERE m.org_id = $1 AND m.memory_id = v.memory_id`, x.org, ids, titles, texts, counts)
+	b.Queue(`UPDATE links AS l SET target_hash = v.hash FROM unnest($2::uuid[], $3::int[], $4::bytea[]) AS v (memory_id, ordinal, hash)
+		WHERE l.org_id = $1 AND l.memory_id = v.memory_id AND l.ordinal = v.ordinal`, x.org, linking, ordinals, targets)
+	return x.tx.SendBatch(ctx, b).Close()
+}
