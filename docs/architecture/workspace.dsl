@@ -92,6 +92,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/internal/postgres"
                         }
                     }
+                    verify = component "Backup verification" "Restores a backup into a scratch database, compares it, opens its texts." "Go, pgx" {
+                        properties {
+                            path "/internal/postgres/verify"
+                        }
+                    }
                     cluster = component "Embedded cluster" "Runs the installed PostgreSQL as a private cluster; starts, shares, stops, backs up." "Go" {
                         properties {
                             path "/internal/postgres/embedded"
@@ -192,6 +197,10 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.postgres -> stele.database "Migrates it"
         stele.program.postgres -> stele.program.installation "Knows which releases will do"
         stele.program.postgres -> stele.program.problem "Says what was wrong"
+        stele.program.verify -> stele.program.postgres "Takes backups, restores them into a scratch database"
+        stele.program.verify -> stele.program.installation "Is told which programs to use"
+        stele.program.verify -> stele.program.secret "Opens keys and texts"
+        stele.program.verify -> stele.program.problem "Says what a backup lacks"
         stele.program.cluster -> stele.program.postgres "Makes roles and database, watches who is connected"
         stele.program.cluster -> stele.program.installation "Runs its programs"
         stele.program.cluster -> stele.program.problem "Says what was wrong"

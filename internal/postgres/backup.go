@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,8 +22,14 @@ import (
 
 // Backup writes a logical backup of the database that adminURL names (as a superuser: row-level security binds everyone
 // else, and what it hides would be missing) into file, in pg_dump's custom format. The file appears when it is whole
-// and is readable by its owner only; it holds everything but the master key.
-func Backup(ctx context.Context, inst installation.Installation, adminURL, file string) (err error) {
+// and is readable by its owner only; it holds everything but the master key. Whoever writes meanwhile is not disturbed,
+// and the backup is the database at one moment.
+func Backup(ctx context.Context, inst installation.Installation, adminURL, file string) error {
+	return dump(ctx, inst, adminURL, file)
+}
+
+// dump is Backup with further arguments of pg_dump.
+func dump(ctx context.Context, inst installation.Installation, adminURL, file string, args ...string) (err error) {
 	out, err := os.CreateTemp(filepath.Dir(file), ".backup-*")
 	if err != nil {
 		return problem.New(problem.Invalid, "FILE", fmt.Sprintf("cannot write a backup into %s: %v", filepath.Dir(file), err),
@@ -35,7 +43,7 @@ func Backup(ctx context.Context, inst installation.Installation, adminURL, file 
 			}
 		}
 	}()
-	cmd, err := program(ctx, inst, "pg_dump", adminURL, "", "--format=custom", "--no-password", "--lock-wait-timeout=60000")
+	cmd, err := program(ctx, inst, "pg_dump", adminURL, "", append(args, "--format=custom", "--no-password", "--lock-wait-timeout=60000")...)
 	if err != nil {
 		return err
 	}
@@ -60,19 +68,15 @@ func Restore(ctx context.Context, inst installation.Installation, adminURL, file
 			"write it as postgres://postgres:PASSWORD@HOST:5432/stele")
 	}
 	name := config.Database
-	if _, err := os.Stat(file); err != nil {
-		return problem.New(problem.Invalid, "FILE", fmt.Sprintf("cannot read the backup: %v", err), "name a file made by: stele db backup FILE").Because(err)
-	}
-	if out, err := exec.CommandContext(ctx, inst.Program("pg_restore"), "--list", file).CombinedOutput(); err != nil {
-		return problem.New(problem.Invalid, "FILE", fmt.Sprintf("%s is no backup that PostgreSQL %s can read: %s", file, inst.Version, lastLine(out)),
-			"name a file made by: stele db backup FILE").Because(err)
+	if err := readable(ctx, inst, file); err != nil {
+		return err
 	}
 	admin, err := connectAdmin(ctx, adminURL, "postgres")
 	if err != nil {
 		return err
 	}
 	defer admin.Close(context.WithoutCancel(ctx))
-	fresh := name + "_restoring"
+	fresh := beside(name, "_restoring")
 	if _, err := admin.Exec(ctx, dropDatabase(fresh)); err != nil {
 		return notAllowed("removing an unfinished restore", err)
 	}
@@ -95,6 +99,35 @@ func Restore(ctx context.Context, inst installation.Installation, adminURL, file
 		}
 	}
 	return err
+}
+
+// readable makes sure that a file is a backup before anything is done with it.
+func readable(ctx context.Context, inst installation.Installation, file string) error {
+	if _, err := os.Stat(file); err != nil {
+		return problem.New(problem.Invalid, "FILE", fmt.Sprintf("cannot read the backup: %v", err), "name a file made by: stele db backup FILE").Because(err)
+	}
+	if out, err := exec.CommandContext(ctx, inst.Program("pg_restore"), "--list", file).CombinedOutput(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return problem.New(problem.Invalid, "FILE", fmt.Sprintf("%s is no backup that PostgreSQL %s can read: %s", file, inst.Version, lastLine(out)),
+			"name a file made by: stele db backup FILE").Because(err)
+	}
+	return nil
+}
+
+// maxName is how many bytes of a name PostgreSQL keeps; what is longer it cuts without an error.
+const maxName = 63
+
+// beside names a database that belongs to another. A long name is cut by us, since PostgreSQL would cut the suffix: what
+// is dropped would then be the database itself.
+func beside(name, suffix string) string {
+	if len(name)+len(suffix) > maxName {
+		sum := sha256.Sum256([]byte(name))
+		mark := "_" + hex.EncodeToString(sum[:4])
+		name = strings.ToValidUTF8(name[:maxName-len(suffix)-len(mark)], "") + mark
+	}
+	return name + suffix
 }
 
 // fill reads the backup into the new database and makes sure that this binary can serve it.
@@ -134,7 +167,7 @@ func fill(ctx context.Context, inst installation.Installation, adminURL, databas
 
 // swap puts the new database in the place of the old one and drops the old one.
 func swap(ctx context.Context, admin *pgx.Conn, name, fresh string) error {
-	old := name + "_replaced"
+	old := beside(name, "_replaced")
 	if _, err := admin.Exec(ctx, dropDatabase(old)); err != nil {
 		return err
 	}
@@ -200,10 +233,9 @@ func dropDatabase(name string) string {
 // program prepares one of PostgreSQL's programs against a database. The password goes by the environment, which only
 // the same user can read; arguments are for everyone.
 func program(ctx context.Context, inst installation.Installation, name, address, database string, args ...string) (*exec.Cmd, error) {
-	u, err := url.Parse(address)
-	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
-		return nil, problem.New(problem.Invalid, "", "the administrator's address of the database cannot be read",
-			"write it as postgres://postgres:PASSWORD@HOST:5432/stele")
+	u, err := parseAddress(address)
+	if err != nil {
+		return nil, err
 	}
 	env := append(os.Environ(), "LC_ALL=C")
 	if password, ok := u.User.Password(); ok {
@@ -217,6 +249,16 @@ func program(ctx context.Context, inst installation.Installation, name, address,
 	cmd.Env = env
 	cmd.WaitDelay = 10 * time.Second
 	return cmd, nil
+}
+
+// parseAddress reads an administrator's address, which must be a URL: pg_dump and pg_restore get it with another database.
+func parseAddress(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
+		return nil, problem.New(problem.Invalid, "", "the administrator's address of the database cannot be read",
+			"write it as postgres://postgres:PASSWORD@HOST:5432/stele")
+	}
+	return u, nil
 }
 
 func runProgram(cmd *exec.Cmd) error {

@@ -34,15 +34,11 @@ const (
 
 // Backup writes a logical backup of the database into file; it starts the cluster when it is down.
 func (c *Cluster) Backup(ctx context.Context, file string) error {
-	dsns, err := c.Start(ctx)
+	inst, admin, err := c.Administer(ctx)
 	if err != nil {
 		return err
 	}
-	inst, err := c.running()
-	if err != nil {
-		return err
-	}
-	return postgres.Backup(ctx, inst, dsns.Admin, file)
+	return postgres.Backup(ctx, inst, admin, file)
 }
 
 // BackupBefore takes a backup before something risky into the data folder and returns the file. reason is a word for
@@ -61,19 +57,26 @@ func (c *Cluster) BackupBefore(ctx context.Context, reason string) (string, erro
 // Restore replaces the data by that of a backup. When that has proved good, the data there was is backed up into the
 // file it returns ("" when it did not come to that). What fails leaves the data as it was.
 func (c *Cluster) Restore(ctx context.Context, file string) (before string, err error) {
-	dsns, err := c.Start(ctx)
+	inst, admin, err := c.Administer(ctx)
 	if err != nil {
 		return "", err
 	}
-	inst, err := c.running()
-	if err != nil {
-		return "", err
-	}
-	err = postgres.Restore(ctx, inst, dsns.Admin, file, func(ctx context.Context) error {
+	err = postgres.Restore(ctx, inst, admin, file, func(ctx context.Context) error {
 		before, err = c.BackupBefore(ctx, "restore")
 		return err
 	})
 	return before, err
+}
+
+// Administer starts the cluster when it is down and gives what backups are made and tried with: the programs of its server
+// and the superuser's address of its database.
+func (c *Cluster) Administer(ctx context.Context) (programs installation.Installation, adminURL string, err error) {
+	dsns, err := c.Start(ctx)
+	if err != nil {
+		return installation.Installation{}, "", err
+	}
+	programs, err = c.running()
+	return programs, dsns.Admin, err
 }
 
 // running gives the programs of the server that runs.
