@@ -52,10 +52,12 @@ func (s *Service) Undo(ctx context.Context, c Caller, r UndoRequest) (UndoRespon
 		return out, wrap("undo", err)
 	}
 	c.Retry = "" // one key cannot stand for many writes; running it again is harmless
+	written := map[uuid.UUID]bool{} // these do not come back, whoever drove them out
 	restore := make([]AuditLine, 0, len(deeds))
 	for _, d := range deeds { // newest first: a chain of supersessions is taken off from its end
 		switch d.Verb {
 		case VerbRemember:
+			written[d.Subject] = true
 			if err := s.undoOne(ctx, c, r, d, Live, &out.Retired, &out.Kept); err != nil {
 				return out, wrap("undo", err)
 			}
@@ -67,6 +69,9 @@ func (s *Service) Undo(ctx context.Context, c Caller, r UndoRequest) (UndoRespon
 		}
 	}
 	for _, d := range restore {
+		if written[d.Subject] {
+			continue
+		}
 		if err := s.undoOne(ctx, c, r, d, Retired, &out.Restored, &out.Kept); err != nil {
 			return out, wrap("undo", err)
 		}

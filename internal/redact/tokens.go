@@ -36,6 +36,7 @@ var rules = []rule{
 	{"square", "sq0atp-", "_-", 22, false}, {"square", "sq0csp-", "_-", 40, false}, {"mailgun", "key-", "", 32, true},
 	{"doppler", "dp.pt.", "", 40, false}, {"doppler", "dp.st.", "_-.", 40, true}, {"age", "AGE-SECRET-KEY-1", "", 50, false}, {"fly", "fm2_", "+/=", 40, true},
 	{"groq", "gsk_", "", 40, false}, {"xai", "xai-", "", 40, true}, {"replicate", "r8_", "", 36, false}, {"postman", "PMAK-", "-", 40, true},
+	{"stele", "stele_", "", 64, false}, // package memory, newTokenText
 	{"jwt", "eyJ", "_-.=", 32, true},
 }
 
