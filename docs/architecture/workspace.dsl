@@ -38,6 +38,14 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                     }
                 }
 
+                group "Servers" {
+                    client = component "Client" "The domain of a server over REST: tries again, never doubles a write." "Go, net/http" {
+                        properties {
+                            path "/api/client"
+                        }
+                    }
+                }
+
                 group "Domain" {
                     memory = component "Memory" "Kinds, remember, recall and ranking, links, lifecycle, knowledge map; declares the Store it needs." "Go" {
                         properties {
@@ -172,6 +180,10 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.cli -> stele.program.formats "Reads models"
         stele.program.cli -> stele.program.secret "Loads the master key"
         stele.program.cli -> stele.program.problem "Turns problems into one line and an exit code"
+
+        stele.program.client -> stele.program.memory "Sends and receives its requests"
+        stele.program.client -> stele.program.c4 "Sends models"
+        stele.program.client -> stele.program.problem "Turns answers back into problems"
 
         stele.program.mcp -> stele.program.memory "Translates tools into calls of the domain"
         stele.program.mcp -> stele.program.problem "Turns problems into results an agent can act on"
