@@ -165,12 +165,15 @@ func TestEmbedded(t *testing.T) {
 	if out, err := taken.CombinedOutput(); err == nil || !strings.Contains(string(out), "is there already") {
 		t.Errorf("a second backup into the same file: %v, %s", err, out)
 	}
+	if got := run("db", "backup", "--verify", filepath.Join(dir, "proved.dump")); !strings.Contains(got, "as many as in the database") {
+		t.Errorf("a verified backup: %s", got)
+	}
 	run("remember", "Mugs are stacked.")
 	run("db", "restore", backup)
 	if got := run("recall", "mugs prices"); strings.Contains(got, "stacked") || !strings.Contains(got, "in cents") {
 		t.Errorf("after a restore: %s", got)
 	}
-	if got := run("db", "status", "--json"); !strings.Contains(got, `"running": true`) {
+	if got := run("db", "status", "--json"); !strings.Contains(got, `"running": true`) || !strings.Contains(got, `"backup_verified"`) {
 		t.Errorf("status: %s", got)
 	}
 	run("db", "stop")

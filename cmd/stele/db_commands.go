@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
@@ -27,22 +25,7 @@ func (a *app) dbCommand() *cobra.Command {
 		a.embeddedCommand("stop", "Stop the embedded database now", "stop", cobra.NoArgs, func(ctx context.Context, c *embedded.Cluster, _ []string) (any, string, error) {
 			return map[string]any{"running": false}, "Stopped; the next command that needs it starts it again", c.Stop(ctx)
 		}),
-		a.embeddedCommand("backup [FILE]", "Write a backup of the embedded database", "backup stele.dump", cobra.MaximumNArgs(1),
-			func(ctx context.Context, c *embedded.Cluster, args []string) (any, string, error) {
-				file := "stele-" + time.Now().UTC().Format("20060102-150405") + ".dump"
-				if len(args) == 1 {
-					file = args[0]
-				}
-				path, err := filepath.Abs(file)
-				if err != nil {
-					return nil, "", fmt.Errorf("resolving %s: %w", file, err)
-				}
-				if _, err := os.Lstat(path); err == nil {
-					return nil, "", problem.New(problem.Conflict, "file", path+" is there already", "name another file, or move that one away")
-				}
-				err = c.Backup(ctx, path)
-				return map[string]any{"file": path}, "Wrote " + path + "; it is worth nothing without the master key, which must be kept elsewhere", err
-			}),
+		a.dbBackupCommand(), a.dbVerifyCommand(),
 		a.embeddedCommand("restore FILE", "Replace the embedded database by a backup", "restore stele.dump", cobra.ExactArgs(1),
 			func(ctx context.Context, c *embedded.Cluster, args []string) (any, string, error) {
 				path, err := filepath.Abs(args[0])
@@ -147,15 +130,24 @@ func (p *printer) databaseStatus(s embedded.Status) {
 		row("schema", migrated(*s.Migration))
 	}
 	if s.LastBackup != nil {
-		row("last backup", s.LastBackup.UTC().Format(dateTime))
+		verified := "none was ever verified: stele db verify FILE"
+		if s.Verified != nil {
+			verified = "one was verified " + s.Verified.UTC().Format(dateTime)
+		}
+		row("last backup", s.LastBackup.UTC().Format(dateTime)+"; "+verified)
 	}
 }
 
 func migrated(v postgres.Version) string {
-	if v.Current == v.Wanted {
+	switch {
+	case v.Current == v.Wanted:
 		return fmt.Sprintf("migration %d, the newest", v.Current)
+	case v.Current < v.Wanted:
+		return fmt.Sprintf("migration %d, this program wants %d: stele db migrate", v.Current, v.Wanted)
+	case v.Serves() == nil:
+		return fmt.Sprintf("migration %d, newer than this program, which knows %d and serves it (floor %d)", v.Current, v.Wanted, v.Floor)
 	}
-	return fmt.Sprintf("migration %d, this program wants %d: stele db migrate", v.Current, v.Wanted)
+	return fmt.Sprintf("migration %d, which needs a program that knows %d; this one knows %d: install the newer stele", v.Current, v.Floor, v.Wanted)
 }
 
 // serverStatus looks at a database of the user's own, without migrating it.
@@ -208,12 +200,15 @@ func (a *app) dbMigrateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.answer(map[string]any{"from": before.Current, "to": before.Wanted}, func(p *printer) {
-				if before.Current == before.Wanted {
+			return a.answer(map[string]any{"from": before.Current, "to": max(before.Current, before.Wanted)}, func(p *printer) {
+				switch {
+				case before.Current == before.Wanted:
 					p.line("The schema is at migration %d already", before.Wanted)
-					return
+				case before.Current > before.Wanted:
+					p.line("The schema is at migration %d, newer than this program, which serves it: left as it is", before.Current)
+				default:
+					p.line("Migrated the schema from %d to %d", before.Current, before.Wanted)
 				}
-				p.line("Migrated the schema from %d to %d", before.Current, before.Wanted)
 			})
 		},
 	}

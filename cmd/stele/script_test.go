@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/stele-dev/stele/internal/postgres/pgtest"
@@ -32,7 +34,7 @@ func TestScripts(t *testing.T) {
 			}
 			d := pgtest.NewDatabase(tb)
 			for name, value := range map[string]string{
-				"STELE_DATABASE_URL": d.App, "STELE_USER": "kim", "HOME": e.WorkDir, "XDG_CONFIG_HOME": filepath.Join(e.WorkDir, ".config"),
+				"STELE_DATABASE_URL": d.App, "OWNER_URL": d.Owner, "ADMIN_URL": d.Admin, "STELE_USER": "kim", "HOME": e.WorkDir, "XDG_CONFIG_HOME": filepath.Join(e.WorkDir, ".config"),
 				"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "Kim", "GIT_AUTHOR_EMAIL": "kim@example.org",
 				"GIT_COMMITTER_NAME": "Kim", "GIT_COMMITTER_EMAIL": "kim@example.org", "GIT_CEILING_DIRECTORIES": filepath.Dir(e.WorkDir),
 			} {
@@ -40,8 +42,21 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"code": exitCode},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"code": exitCode, "sql": runSQL},
 	})
+}
+
+// runSQL is `sql ADDRESS STATEMENT`.
+func runSQL(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: sql ADDRESS STATEMENT")
+	}
+	ctx := context.Background() // a script has none
+	conn, err := pgx.Connect(ctx, args[0])
+	ts.Check(err)
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, args[1])
+	ts.Check(err)
 }
 
 // exitCode is `code N program args…`: it runs the program and wants that exit code.

@@ -172,6 +172,8 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.cli -> stele.program.memory "Asks the domain"
         stele.program.cli -> stele.program.store "Gives the domain its Store"
         stele.program.cli -> stele.program.postgres "Opens, migrates and backs up the database"
+        stele.program.cli -> stele.program.verify "Proves backups"
+        stele.program.cli -> stele.program.installation "Hands on which programs to use"
         stele.program.cli -> stele.program.cluster "Starts and stops the embedded database"
         stele.program.cli -> stele.program.setup "Installs what is missing"
         stele.program.cli -> stele.program.config "Reads what is set"

@@ -96,20 +96,20 @@ func version(ctx context.Context, q queryer) (Version, error) {
 	if err != nil {
 		return v, err
 	}
-	err = q.QueryRow(ctx, floorQuery).Scan(&v.Floor)
-	if statesNoFloor(err) {
-		v.Floor, err = v.Current, nil
-	}
+	v.Floor, err = floor(v.Current, func(sql string, to any) error { return q.QueryRow(ctx, sql).Scan(to) })
 	return v, err
 }
 
-// floorQuery asks the schema for its floor.
-const floorQuery = "SELECT public.schema_floor()"
-
-// statesNoFloor tells whether the schema has no floor; err is that of asking for it.
-func statesNoFloor(err error) bool {
-	state := SQLState(err)
-	return state == "42883" || state == "42501"
+// floor asks the schema for its floor, without a statement that could fail and end a transaction.
+func floor(current int64, ask func(sql string, to any) error) (int64, error) {
+	var stated bool
+	err := ask("SELECT coalesce(has_function_privilege(to_regprocedure('public.schema_floor()'), 'EXECUTE'), false)", &stated)
+	if err != nil || !stated {
+		return current, err
+	}
+	var n int64
+	err = ask("SELECT public.schema_floor()", &n)
+	return n, err
 }
 
 // checkVersion makes sure that the schema fits this binary.
@@ -171,10 +171,7 @@ func migrate(ctx context.Context, ownerURL string, fsys fs.FS) (Version, error) 
 	}
 	v := Version{Current: current, Wanted: wanted}
 	if current > wanted {
-		err := db.QueryRowContext(ctx, floorQuery).Scan(&v.Floor)
-		if statesNoFloor(err) {
-			v.Floor, err = v.Current, nil
-		}
+		v.Floor, err = floor(current, func(sql string, to any) error { return db.QueryRowContext(ctx, sql).Scan(to) })
 		if err != nil {
 			return v, fmt.Errorf("asking for the floor of the schema: %w", err)
 		}

@@ -79,6 +79,9 @@ func (c *Cluster) Administer(ctx context.Context) (programs installation.Install
 	return programs, dsns.Admin, err
 }
 
+// Verified notes that a backup of this cluster has just been verified, for Status.
+func (c *Cluster) Verified() error { return writeAtomically(c.folder.verifiedFile(), nil, 0o600) }
+
 // running gives the programs of the server that runs.
 func (c *Cluster) running() (installation.Installation, error) {
 	st, err := c.folder.readState()
@@ -87,6 +90,9 @@ func (c *Cluster) running() (installation.Installation, error) {
 	}
 	return st.Installation, nil
 }
+
+// verifiedFile is as old as the last verification of a backup.
+func (f folder) verifiedFile() string { return f.path("backup-verified") }
 
 func (f folder) backupFile(kind string, at time.Time) string {
 	return filepath.Join(f.backupDir(), kind+"-"+at.UTC().Format("20060102-150405.000")+".dump")

@@ -30,6 +30,7 @@ type Status struct {
 	Connections int               `json:"connections"`                // sessions of clients, this one left out
 	SizeBytes   int64             `json:"size_bytes"`                 // of the cluster on disk
 	LastBackup  *time.Time        `json:"last_backup,omitempty"`      // newest backup in the data folder
+	Verified    *time.Time        `json:"backup_verified,omitempty"`  // when a backup was last proved by restoring it
 }
 
 // Status looks without starting anything.
@@ -45,6 +46,10 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	}
 	if found, err := f.backupsOf(""); err == nil && len(found) > 0 {
 		s.LastBackup = &found[0].at
+	}
+	if info, err := os.Stat(f.verifiedFile()); err == nil {
+		at := info.ModTime()
+		s.Verified = &at
 	}
 	supervised, err := f.supervised()
 	if err != nil || !supervised || !f.answers(ctx) {

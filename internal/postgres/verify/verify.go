@@ -82,7 +82,7 @@ func (s Server) examine(ctx context.Context, file string, source *postgres.Conte
 		if err := nothingWithoutOrganization(ctx, conn, file); err != nil {
 			return err
 		}
-		return s.openTexts(ctx, conn, &r)
+		return s.openTexts(ctx, conn, restored, &r)
 	})
 	if err != nil {
 		return r, err

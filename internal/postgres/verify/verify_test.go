@@ -251,6 +251,19 @@ func TestInterruptedVerification(t *testing.T) {
 	}
 }
 
+// TestOlderBackup: what was taken before a migration is proved by what there was then.
+func TestOlderBackup(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if _, err := f.ConnectOwner(t).Exec(t.Context(), "DROP TABLE answers; DELETE FROM goose_db_version WHERE version_id > 1; DROP FUNCTION schema_floor"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := f.server.Backup(t.Context(), filepath.Join(t.TempDir(), "older.dump"))
+	if err != nil || r.Migration != 1 || r.Opened != r.Texts || r.Texts < 8 {
+		t.Errorf("report %+v, %v", r, err)
+	}
+}
+
 // TestVerifyRefusals: what cannot be verified says why.
 func TestVerifyRefusals(t *testing.T) {
 	t.Parallel()
