@@ -164,11 +164,20 @@ func (g *groups) begin(q *queue, own *job) []*job {
 	return group
 }
 
-// putBack queues jobs again that begin took, before the others.
+// putBack queues jobs again that begin took, before the others. Those whose callers gave up end here: their callers wait for
+// the answer.
 func (g *groups) putBack(q *queue, group []*job) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	q.jobs = append(group, q.jobs...)
+	var again []*job
+	for _, j := range group {
+		if j.err = j.ctx.Err(); j.err != nil {
+			close(j.done)
+			continue
+		}
+		again = append(again, j)
+	}
+	q.jobs = append(again, q.jobs...)
 }
 
 // run executes a group and tells every job how it went; it is false, and tells none, when the keys are being changed. A job that fails takes back what it wrote and leaves the others

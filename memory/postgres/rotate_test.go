@@ -437,27 +437,30 @@ func TestRotateIndexUnderLoad(t *testing.T) {
 	}
 }
 
-// A writer whose caller gives up while the index is built gets its answer at once.
-func TestWriterGivesUpWaitingForKeys(t *testing.T) {
+// A row that a writer holds while everything else is sealed anew is not forgotten: the old key stays until it is done.
+func TestRotateDataWaitsForARow(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, 2)
-	a, operator := s.replica(), s.replica()
-	s.must(operator.store.RotateIndex(context.Background(), s.caller.Org, func(int, int) {
-		ctx, cancel := context.WithCancel(context.Background())
-		answers := make(chan error, 3)
-		for i := range cap(answers) {
-			go func() {
-				_, err := a.Remember(ctx, s.caller, memory.RememberRequest{Content: word(5000 + i)})
-				answers <- err
-			}()
-		}
-		cancel()
-		for range cap(answers) {
-			if err := <-answers; !errors.Is(err, context.Canceled) {
-				t.Errorf("the answer is %v, want that the caller gave up", err)
-			}
-		}
-	}))
+	s := newSite(t, 5)
+	ctx := context.Background()
+	r, operator := s.replica(), s.replica()
+	admin := s.database.ConnectAdmin(t)
+	held, err := admin.Begin(ctx)
+	s.must(err)
+	_, err = held.Exec(ctx, `SELECT 1 FROM memory_versions WHERE memory_id = $1 FOR UPDATE`, s.facts[0].ID)
+	s.must(err)
+	rotated := make(chan error, 1)
+	go func() { rotated <- operator.store.RotateData(ctx, s.caller.Org, nil) }()
+	waitFor(t, "the held row to be the last", func() bool {
+		status := s.status(r)
+		return len(rotated) > 0 || (status.DataKeys == 2 && status.SealedOlder == 1)
+	})
+	s.must(held.Commit(ctx))
+	s.must(<-rotated)
+	if status := s.status(r); status.DataKeys != 1 || status.SealedOlder != 0 {
+		t.Errorf("afterwards: %+v", status)
+	}
+	_, err = r.Get(ctx, s.caller, []string{s.facts[0].Handle})
+	s.must(err)
 }
 
 // A rotation that was interrupted leaves everything readable, and the next one finishes it.
@@ -516,13 +519,18 @@ func TestRotateMasterUnderLoad(t *testing.T) {
 	l.await(10, 4)
 	other, err := b.EnsureOrganization(ctx, "made meanwhile")
 	s.must(err)
+	counts, err := operator.store.MasterKeys(ctx)
+	s.must(err)
+	if diff := cmp.Diff(map[string]int{old.KeyID(): 1, both.KeyID(): 1}, counts); diff != "" {
+		t.Errorf("a new organization is locked by another than the newest key (-want +got):\n%s", diff)
+	}
 	orgs, err := operator.store.OrganizationIDs(ctx)
 	s.must(err)
 	for _, org := range orgs {
 		s.must(operator.store.RewrapMaster(ctx, both, org))
 		l.await(10, 4)
 	}
-	counts, err := operator.store.MasterKeys(ctx)
+	counts, err = operator.store.MasterKeys(ctx)
 	s.must(err)
 	if diff := cmp.Diff(map[string]int{both.KeyID(): 2}, counts); diff != "" {
 		t.Errorf("organizations by master key (-want +got):\n%s", diff)
