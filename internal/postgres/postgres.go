@@ -108,6 +108,25 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 // Close waits for running transactions and closes the connections.
 func (db *DB) Close() { db.pool.Close() }
 
+// Verify makes sure that the schema keeps organizations apart; see VerifyIsolation.
+func (db *DB) Verify(ctx context.Context) error {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return VerifyIsolation(ctx, conn.Conn())
+}
+
+// CheckSchema tells whether this binary can serve the schema as it is now.
+func (db *DB) CheckSchema(ctx context.Context) error {
+	v, err := db.Version(ctx)
+	if err != nil {
+		return err
+	}
+	return v.Serves()
+}
+
 // Stat tells how busy the pool is.
 func (db *DB) Stat() *pgxpool.Stat { return db.pool.Stat() }
 

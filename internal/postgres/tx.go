@@ -37,19 +37,19 @@ const (
 // tenant's rows: row-level security shows none to a transaction that names no organization.
 //
 // The transaction commits when fn returns nil and is rolled back when fn returns an error or panics, also when ctx is
-// done by then. When it lost against a concurrent one (Retryable), fn is run again in a new transaction, at most
-// five times: fn must not leave anything behind outside the transaction.
+// done by then. When it lost against a concurrent one (Retryable), or its connection before it was to commit, fn is run
+// again in a new transaction, at most five times: fn must not leave anything behind outside the transaction.
 func (db *DB) InOrg(ctx context.Context, orgID uuid.UUID, opts TxOptions, fn func(pgx.Tx) error) error {
 	if orgID == uuid.Nil {
 		return errors.New("postgres: InOrg without an organization")
 	}
-	return db.run(ctx, db.begin(orgID, opts), fn)
+	return db.run(ctx, db.begin(orgID, opts), opts.ReadOnly, fn)
 }
 
 // WithoutOrg is InOrg without an organization: every table of a tenant looks empty. It is for the lookup functions that
 // find the organization (by name, by token).
 func (db *DB) WithoutOrg(ctx context.Context, opts TxOptions, fn func(pgx.Tx) error) error {
-	return db.run(ctx, db.begin(uuid.Nil, opts), fn)
+	return db.run(ctx, db.begin(uuid.Nil, opts), opts.ReadOnly, fn)
 }
 
 // begin gives the statements that start a transaction. They travel as one simple-protocol message, so that naming the
@@ -78,11 +78,12 @@ func (db *DB) begin(orgID uuid.UUID, opts TxOptions) string {
 	return b.String()
 }
 
-func (db *DB) run(ctx context.Context, begin string, fn func(pgx.Tx) error) error {
+func (db *DB) run(ctx context.Context, begin string, readOnly bool, fn func(pgx.Tx) error) error {
 	backoff := firstBackoff
 	for attempt := 1; ; attempt++ {
 		err := db.once(ctx, begin, fn)
-		if err == nil || !Retryable(err) {
+		lost := errors.Is(err, errLost) || readOnly && errors.Is(err, errLostCommit)
+		if err == nil || ctx.Err() != nil || !lost && !Retryable(err) || lost && attempt == maxAttempts {
 			return explain(ctx, err)
 		}
 		if attempt == maxAttempts {
@@ -101,6 +102,13 @@ func (db *DB) run(ctx context.Context, begin string, fn func(pgx.Tx) error) erro
 	}
 }
 
+var (
+	// errLost says that the connection ended before the transaction was to commit: nothing of it happened.
+	errLost = errors.New("the connection to the database was lost")
+	// errLostCommit says that the connection ended during the commit: nobody knows whether it happened.
+	errLostCommit = errors.New("the connection to the database was lost during the commit")
+)
+
 // once runs one attempt.
 func (db *DB) once(ctx context.Context, begin string, fn func(pgx.Tx) error) (err error) {
 	conn, err := db.acquire(ctx)
@@ -108,9 +116,17 @@ func (db *DB) once(ctx context.Context, begin string, fn func(pgx.Tx) error) (er
 		return err
 	}
 	defer conn.Release()
+	// A connection that was closed for any other reason than the caller's giving up was lost. What the domain says about
+	// its own matters stands.
+	lost := func(err, how error) error {
+		if _, ok := problem.As(err); ok || err == nil || ctx.Err() != nil || !conn.Conn().IsClosed() {
+			return err
+		}
+		return fmt.Errorf("%w: %w", how, err)
+	}
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
 	if err != nil {
-		return err
+		return lost(err, errLost)
 	}
 	committed := false
 	defer func() {
@@ -125,10 +141,10 @@ func (db *DB) once(ctx context.Context, begin string, fn func(pgx.Tx) error) (er
 		}
 	}()
 	if err := fn(tx); err != nil {
-		return err
+		return lost(err, errLost)
 	}
 	if err := tx.Commit(ctx); err != nil {
-		return fmt.Errorf("commit: %w", err)
+		return lost(fmt.Errorf("commit: %w", err), errLostCommit)
 	}
 	committed = true
 	return nil
@@ -178,6 +194,13 @@ func explain(ctx context.Context, err error) error {
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w (%w)", ctx.Err(), err)
+	}
+	if errors.Is(err, errLost) {
+		return problem.New(problem.Unavailable, "", "the connection to the database was lost, and nothing was stored", "try again in a moment").Because(err)
+	}
+	if errors.Is(err, errLostCommit) {
+		return problem.New(problem.Unavailable, "", "the connection to the database was lost, and whether this was stored is not known",
+			"try again; under one Idempotency-Key it is stored once").Because(err)
 	}
 	switch SQLState(err) {
 	case "57014":
