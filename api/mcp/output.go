@@ -46,10 +46,13 @@ func outputType(t reflect.Type) string {
 		return `{"type":"array","items":` + outputType(t.Elem()) + `}`
 	case reflect.Pointer:
 		if t.Elem() == reflect.TypeFor[string]() || t.Elem().Implements(reflect.TypeFor[fmt.Stringer]()) {
-			return `{"type":["string","null"]}`
+			return orNull(`{"type":"string"}`)
 		}
-		return `{"type":["object","null"]}`
+		return orNull(`{"type":"object"}`)
 	default:
 		return `{"type":"object"}`
 	}
 }
+
+// orNull allows null as well. A list of types would say it in less, and some clients know single types only.
+func orNull(schema string) string { return `{"anyOf":[` + schema + `,{"type":"null"}]}` }

@@ -278,8 +278,8 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 				t.Errorf("%s: %s is not in the schema", tool.Name, key)
 				continue
 			}
-			if !fits(property["type"], value) {
-				t.Errorf("%s: %s is %T, the schema says %v", tool.Name, key, value, property["type"])
+			if !fits(property, value) {
+				t.Errorf("%s: %s is %T, the schema says %v", tool.Name, key, value, property)
 			}
 			if strings.Contains(key, "_") {
 				t.Errorf("%s: %s is not camelCase", tool.Name, key)
@@ -288,7 +288,13 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 	}
 }
 
-func fits(types, value any) bool {
+func fits(schema map[string]any, value any) bool {
+	if several, ok := schema["anyOf"].([]any); ok {
+		return slices.ContainsFunc(several, func(one any) bool {
+			s, ok := one.(map[string]any)
+			return ok && fits(s, value)
+		})
+	}
 	is := "null"
 	switch v := value.(type) {
 	case string:
@@ -297,7 +303,7 @@ func fits(types, value any) bool {
 		is = "boolean"
 	case float64:
 		is = "number"
-		if v == float64(int(v)) && types == "integer" {
+		if v == float64(int(v)) && schema["type"] == "integer" {
 			is = "integer"
 		}
 	case []any:
@@ -305,10 +311,7 @@ func fits(types, value any) bool {
 	case map[string]any:
 		is = "object"
 	}
-	if several, ok := types.([]any); ok {
-		return slices.Contains(several, any(is))
-	}
-	return types == is
+	return schema["type"] == is
 }
 
 func TestRemember(t *testing.T) {
@@ -511,6 +514,7 @@ func TestStdio(t *testing.T) {
 		`this is not JSON`,
 		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"recall","arguments":{"query":"private words"}}}`,
 		`{"jsonrpc":"2.0","id":"three","method":"tools/call","params":{"name":"recall","arguments":{"nonsense":1}}}`,
+		`{"jsonrpc":"2.0","id":5,"method":"resources/read","params":{"uri":"other://x"}}`,
 		`{"jsonrpc":"2.0","id":4,"method":"ping"}`, // the last one without an end of line
 	}, "\n")
 	var out bytes.Buffer
@@ -525,12 +529,15 @@ func TestStdio(t *testing.T) {
 			Result  json.RawMessage `json:"result"`
 			Error   json.RawMessage `json:"error"`
 		}
+		if strings.Contains(line, `"id":5`) && !strings.Contains(line, `"code":-32002`) {
+			t.Errorf("what is not there is called %s", line)
+		}
 		if err := json.Unmarshal([]byte(line), &m); err != nil || m.JSONRPC != "2.0" {
 			t.Errorf("not protocol: %q", line)
 		}
 		answered[string(m.ID)] = m.Result != nil
 	}
-	if diff := cmp.Diff(map[string]bool{"1": true, "2": true, `"three"`: true, "4": true, "null": false}, answered); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"1": true, "2": true, `"three"`: true, "4": true, "5": false, "null": false}, answered); diff != "" {
 		t.Error(diff)
 	}
 	if strings.Contains(log.String(), "private words") {
