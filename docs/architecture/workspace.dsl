@@ -52,6 +52,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/memory"
                         }
                     }
+                    export = component "Export" "Writes memories as Markdown for people and JSON for programs." "Go" {
+                        properties {
+                            path "/memory/export"
+                        }
+                    }
                     terms = component "Terms" "Turns text into search terms: words, identifiers whole and split, stems, bigrams." "Go, UAX 29, Snowball" {
                         properties {
                             path "/memory/terms"
@@ -170,9 +175,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         // What imports what. A relationship without a technology is an import.
         stele.program.cli -> stele.program.mcp "Serves agents over standard input and output"
         stele.program.cli -> stele.program.memory "Asks the domain"
+        stele.program.cli -> stele.program.client "Asks the domain of a server, when one is set"
         stele.program.cli -> stele.program.store "Gives the domain its Store"
         stele.program.cli -> stele.program.postgres "Opens, migrates and backs up the database"
         stele.program.cli -> stele.program.verify "Proves backups"
+        stele.program.cli -> stele.program.export "Writes everything out"
         stele.program.cli -> stele.program.installation "Hands on which programs to use"
         stele.program.cli -> stele.program.cluster "Starts and stops the embedded database"
         stele.program.cli -> stele.program.setup "Installs what is missing"
@@ -190,6 +197,8 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.mcp -> stele.program.memory "Translates tools into calls of the domain"
         stele.program.mcp -> stele.program.problem "Turns problems into results an agent can act on"
 
+        stele.program.export -> stele.program.memory "Reads what the caller may see"
+        stele.program.export -> stele.program.problem "Says what it would write over"
         stele.program.memory -> stele.program.terms "Finds the words of texts and queries"
         stele.program.memory -> stele.program.facts "Guards merges"
         stele.program.memory -> stele.program.c4 "Attaches to elements, matches paths"
