@@ -13,8 +13,8 @@ import (
 )
 
 // faults keeps, for the requests of one connection or one HTTP exchange, what the protocol says about errors that the
-// library calls internal (−32603), which it does with every error of a resource and of a prompt, whatever it was. The
-// answer is put right on its way out. The zero value is ready for use; a nil one keeps nothing.
+// library calls otherwise: every error of a resource and of a prompt is an internal one to it (−32603), whatever it was.
+// The answer is put right on its way out. The zero value is ready for use; a nil one keeps nothing.
 type faults struct {
 	mu   sync.Mutex
 	byID map[string]fault // by the id of the request, as JSON
@@ -32,20 +32,26 @@ func withFaults(ctx context.Context, f *faults) context.Context {
 	return context.WithValue(ctx, faultsKey{}, f)
 }
 
-// noteFault is the hook that runs after a request failed and before its answer is written.
-func noteFault(ctx context.Context, id any, method mcp.MCPMethod, message any, err error) {
-	kept, _ := ctx.Value(faultsKey{}).(*faults)
-	found, ok := faultOf(ctx, method, message, err)
-	key, invalid := json.Marshal(id)
-	if kept == nil || !ok || invalid != nil {
+// note keeps what is wrong with the request of that id, for its answer.
+func (f *faults) note(id any, found fault) {
+	key, err := json.Marshal(id)
+	if f == nil || err != nil {
 		return
 	}
-	kept.mu.Lock()
-	defer kept.mu.Unlock()
-	if kept.byID == nil {
-		kept.byID = map[string]fault{}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.byID == nil {
+		f.byID = map[string]fault{}
 	}
-	kept.byID[string(key)] = found
+	f.byID[string(key)] = found
+}
+
+// noteFault is the hook that runs after a request failed and before its answer is written.
+func noteFault(ctx context.Context, id any, method mcp.MCPMethod, message any, err error) {
+	if found, ok := faultOf(ctx, method, message, err); ok {
+		kept, _ := ctx.Value(faultsKey{}).(*faults)
+		kept.note(id, found)
+	}
 }
 
 // faultOf classifies the errors that a caller can act on; ok is false for those that are internal indeed, and for those
@@ -71,6 +77,24 @@ func faultOf(ctx context.Context, method mcp.MCPMethod, message any, err error) 
 	default:
 		return fault{}, false
 	}
+}
+
+// errNoSubscriptions answers subscriptions/listen.
+var errNoSubscriptions = errors.New("there is nothing to subscribe to: nothing that this server lists changes while it runs")
+
+// refuseSubscriptions is the hook that runs before a request is looked at. The library would serve a subscription to
+// nothing, and loses its acknowledgement, which has to come first, when the end follows at once.
+func refuseSubscriptions(ctx context.Context, id any, message any) error {
+	raw, _ := message.(json.RawMessage)
+	var request struct {
+		Method mcp.MCPMethod `json:"method"`
+	}
+	if json.Unmarshal(raw, &request) != nil || request.Method != mcp.MethodSubscriptionsListen {
+		return nil //nolint:nilerr // what cannot be read is refused by the library, in better words
+	}
+	kept, _ := ctx.Value(faultsKey{}).(*faults)
+	kept.note(id, fault{code: mcp.METHOD_NOT_FOUND})
+	return errNoSubscriptions
 }
 
 // correct gives a message the code it should have; code is 0 for one that is right as it is.

@@ -26,10 +26,9 @@ import (
 // It expects that Host and Origin have been checked, that the body is bounded (http.MaxBytesReader, whose error becomes
 // status 413), and that Backend.Caller finds out from the context of the request who calls.
 //
-// Nothing is kept between two requests, so any replica answers any of them and there is nothing to close. This server has
-// nothing to say unasked: GET, which would open a stream for that, is refused with status 405 as the protocol provides
-// for, and a subscription of revision 2026-07-28 is acknowledged as one to nothing and ends. DELETE is refused as well,
-// since there is no session to end.
+// Nothing is kept between two requests, so any replica answers any of them and there is nothing to close. This server
+// has nothing to say unasked, so an answer is one JSON document and never a stream: GET, which would open one, is refused
+// with status 405 as the protocol provides for. So is DELETE, since there is no session to end.
 func (s *Server) HTTP() http.Handler {
 	transport := server.NewStreamableHTTPServer(s.mcp,
 		server.WithSessionIdManager(sessionIDs{}),
@@ -53,24 +52,21 @@ func (s *Server) HTTP() http.Handler {
 			http.Error(w, "the message could not be read to its end: send it again", http.StatusBadRequest)
 			return
 		}
-		e := &exchange{project: r.PathValue("project"), to: w, header: http.Header{}}
+		e := &exchange{project: r.PathValue("project"), header: http.Header{}}
 		ctx := withFaults(context.WithValue(r.Context(), exchangeKey{}, e), &e.faults)
 		transport.Handle(e, &server.HTTPRequest{Method: r.Method, URL: r.URL, Header: r.Header, Body: body, Context: ctx})
-		e.send()
+		e.send(w)
 	})
 }
 
 // exchange is one HTTP request with its answer, which is held back until it is complete: whether an error has to be put
-// right is known only then. Only a stream of events leaves as it comes. It is the server.HTTPResponseWriter that the
-// library writes to.
+// right is known only then. It is the server.HTTPResponseWriter that the library writes to.
 type exchange struct {
 	project string // of the endpoint, as the path names it; "" for any
 	faults  faults
 
-	to     http.ResponseWriter
 	header http.Header
 	status int
-	sent   bool // the status and the header have left
 	body   bytes.Buffer
 }
 
@@ -94,34 +90,27 @@ func (e *exchange) Write(p []byte) (int, error) {
 	return e.body.Write(p)
 }
 
+// Flush implements server.HTTPResponseWriter; nothing leaves before the end.
+func (e *exchange) Flush() {}
+
 // CanStream implements server.HTTPResponseWriter.
-func (e *exchange) CanStream() bool { return true }
+func (e *exchange) CanStream() bool { return false }
 
-// Flush implements server.HTTPResponseWriter.
-func (e *exchange) Flush() {
-	if e.header.Get("Content-Type") == "text/event-stream" {
-		e.send()
-		_ = http.NewResponseController(e.to).Flush() // a writer that cannot sends it at the end
-	}
-}
-
-// send lets out what was written. Nothing was when the client has gone.
-func (e *exchange) send() {
+// send writes the answer, unless there is none because the client has gone.
+func (e *exchange) send(w http.ResponseWriter) {
 	if e.status == 0 {
 		return
 	}
-	body := e.body.Bytes()
-	if !e.sent {
-		var code int
-		if body, code = e.faults.correct(body); code == mcp.INVALID_PARAMS && e.status == http.StatusOK {
-			e.status = http.StatusBadRequest
-		}
-		maps.Copy(e.to.Header(), e.header)
-		e.to.WriteHeader(e.status)
-		e.sent = true
+	body, code := e.faults.correct(e.body.Bytes())
+	switch code { // as revision 2026-07-28 has it, and earlier ones leave it open
+	case mcp.INVALID_PARAMS:
+		e.status = http.StatusBadRequest
+	case mcp.METHOD_NOT_FOUND:
+		e.status = http.StatusNotFound
 	}
-	_, _ = e.to.Write(body) // a client that has gone is told nothing
-	e.body.Reset()
+	maps.Copy(w.Header(), e.header)
+	w.WriteHeader(e.status)
+	_, _ = w.Write(body) // a client that has gone is told nothing
 }
 
 // Session ids look like <uuid>.<client program>. They carry what a later request has to be told of the handshake, so

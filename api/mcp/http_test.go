@@ -1,14 +1,15 @@
 package mcp_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"runtime"
 	"strings"
 	"testing"
@@ -459,33 +460,30 @@ func TestCancel(t *testing.T) {
 }
 
 // Nothing here lasts longer than a request, so a server that shuts down has nothing to wait for.
-func TestNothingOutlivesARequest(t *testing.T) {
+func TestNoStreams(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(replica(t, newOffice()))
 	defer s.Close()
-	client := s.Client()
-	listen := exchange{version: stateless, method: "subscriptions/listen", params: map[string]any{
-		"notifications": map[string]any{"toolsListChanged": true, "resourceSubscriptions": []string{"stele://map"}},
-	}}.request(t.Context())
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/mcp", listen.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header = listen.Header
-	answer, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	var messages []string
-	lines := bufio.NewScanner(answer.Body)
-	for lines.Scan() { // to the end, which comes by itself
-		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-			messages = append(messages, data)
+	for _, version := range []string{sessions, stateless} {
+		r := exchange{version: version, method: "subscriptions/listen", params: map[string]any{
+			"notifications": map[string]any{"toolsListChanged": true, "resourceSubscriptions": []string{"stele://map"}},
+		}}.request(t.Context())
+		r.RequestURI = ""
+		var err error
+		if r.URL, err = url.Parse(s.URL + "/mcp"); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if len(messages) != 2 || !strings.Contains(messages[0], "notifications/subscriptions/acknowledged") || !strings.Contains(messages[1], `"resultType":"complete"`) {
-		t.Errorf("status %d, messages %q", answer.StatusCode, messages)
+		answer, err := s.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body) // to the end, which comes by itself
+		if err != nil || answer.StatusCode != http.StatusNotFound || !strings.Contains(string(body), `"code":-32601`) {
+			t.Errorf("at %s: %v, status %d: %s", version, err, answer.StatusCode, body)
+		}
+		if err := answer.Body.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 	if err := s.Config.Shutdown(t.Context()); err != nil {
 		t.Error(err)

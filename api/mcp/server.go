@@ -67,6 +67,7 @@ func New(o Options) (*Server, error) {
 		s.backend.opened(o.Backend)
 	}
 	hooks := &server.Hooks{}
+	hooks.AddOnRequestInitialization(refuseSubscriptions)
 	hooks.AddAfterInitialize(startSession)
 	hooks.AddOnError(noteFault)
 	s.mcp = server.NewMCPServer("stele", o.Version,
