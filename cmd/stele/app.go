@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/term"
 
+	"github.com/stele-dev/stele/api/client"
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/postgres"
@@ -27,7 +28,7 @@ import (
 	store "github.com/stele-dev/stele/memory/postgres"
 )
 
-// service is what the commands ask of the domain; *memory.Service is one.
+// service is what the commands ask of the domain: *memory.Service at the database, *client.Client of a server.
 type service interface {
 	Remember(ctx context.Context, c memory.Caller, r memory.RememberRequest) (memory.RememberResponse, error)
 	Recall(ctx context.Context, c memory.Caller, r memory.RecallRequest) (memory.RecallResponse, error)
@@ -71,6 +72,9 @@ type app struct {
 	dir         string // working folder
 	json        bool
 	project     string
+	server      string
+	token       string
+	insecure    bool
 
 	once   sync.Once
 	opened *backend
@@ -102,7 +106,10 @@ func newApp(in, out, errOut *os.File) *app {
 // load reads the configuration with the flags of this command line.
 func (a *app) load() (config.Config, error) {
 	e := a.environment
-	e.Flags = map[string]string{"project": a.project}
+	e.Flags = map[string]string{"project": a.project, "server": a.server, "token": a.token}
+	if a.insecure {
+		e.Flags["insecure"] = "true"
+	}
 	return config.Load(e)
 }
 
@@ -134,7 +141,10 @@ type backend struct {
 	org    uuid.UUID
 	user   string
 	role   memory.Role
+	bound  uuid.UUID // the one project that the token of a server is for; uuid.Nil = every one
 	place  *place
+
+	remote *client.Client // nil where the commands work on the database
 
 	// What only a process at the database has; nil where the commands go to a server.
 	local   *memory.Service
@@ -145,7 +155,8 @@ type backend struct {
 	projects sync.Map // name as asked for, "" for the one of this place → uuid.UUID, once found
 }
 
-// open makes the domain ready, once: configuration, database (started when it is the embedded one), migrations, keys.
+// open makes the domain ready, once: the server of the configuration; without one the database (started when it is the
+// embedded one), migrations, keys.
 func (a *app) open(ctx context.Context) (*backend, error) {
 	a.once.Do(func() { a.opened, a.failed = a.openBackend(ctx) })
 	return a.opened, a.failed
@@ -167,11 +178,15 @@ func (a *app) openBackend(ctx context.Context) (_ *backend, err error) {
 		b.place, err = findPlace(ctx, dir)
 		found <- err
 	}()
-	err = b.openDatabase(ctx, a)
+	if b.config.Server != "" {
+		err = b.openServer(ctx, a)
+	} else {
+		err = b.openDatabase(ctx, a)
+	}
 	if perr := <-found; err == nil {
 		err = perr
 	}
-	if err == nil {
+	if err == nil && b.remote == nil {
 		b.user = b.place.user(ctx, b.config.User)
 		b.org, err = b.organization(ctx)
 	}
@@ -180,6 +195,51 @@ func (a *app) openBackend(ctx context.Context) (_ *backend, err error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+// operator is the domain for whoever looks after the database as a whole: no tenant is chosen, so none has to exist.
+func (a *app) operator(ctx context.Context) (*backend, error) {
+	b := &backend{}
+	var err error
+	if b.config, err = a.load(); err != nil {
+		return nil, err
+	}
+	if err := b.openDatabase(ctx, a); err != nil {
+		b.close()
+		return nil, err
+	}
+	a.opened = b
+	return b, nil
+}
+
+// openServer asks a server who the token speaks for. Database and keys are the server's.
+func (b *backend) openServer(ctx context.Context, a *app) error {
+	remote, err := b.connect(a)
+	if err != nil {
+		return err
+	}
+	b.remote, b.service = remote, remote
+	told := a.tellWhenSlow("waiting for " + remote.URL())
+	who, err := remote.Whoami(ctx)
+	told.Stop()
+	if err != nil {
+		return err
+	}
+	b.identify(who)
+	return nil
+}
+
+// connect makes the client of the configured server; nothing is sent.
+func (b *backend) connect(a *app) (*client.Client, error) {
+	return client.New(client.Options{URL: b.config.Server, Token: b.config.Token, Insecure: b.config.Insecure, Program: "stele/" + thisBuild().Version,
+		Retrying: a.tellOnce("the server does not answer; trying on")})
+}
+
+func (b *backend) identify(who client.Identity) {
+	b.org, b.user, b.role = who.Organization.ID, who.User, who.Role
+	if who.ProjectID != nil {
+		b.bound = *who.ProjectID
+	}
 }
 
 // organization gives the tenant to work in. Only the one that nobody had to name is made by itself: a misspelt name must not
@@ -230,7 +290,7 @@ func (b *backend) openDatabase(ctx context.Context, a *app) error {
 	return nil
 }
 
-// master gives the master key. The first run makes one; where the organization exists already, a missing file is a lost or
+// master gives the master key. The first run makes one; where an organization exists already, a missing file is a lost or
 // misplaced key, and a new one would only hide that until something is to be read.
 func (b *backend) master(ctx context.Context, a *app) (*secret.Master, error) {
 	c := b.config
@@ -243,12 +303,12 @@ func (b *backend) master(ctx context.Context, a *app) (*secret.Master, error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return master, err
 		}
-		org, err := store.New(b.db, nil).Organization(ctx, c.Organization)
+		tenants, err := store.New(b.db, nil).Organizations(ctx)
 		if err != nil {
 			return nil, err
 		}
-		// A process that made the organization meanwhile has made the file before.
-		if _, err := os.Stat(c.MasterKeyFile); org != uuid.Nil && errors.Is(err, fs.ErrNotExist) {
+		// A process that made an organization meanwhile has made the file before.
+		if _, err := os.Stat(c.MasterKeyFile); len(tenants) > 0 && errors.Is(err, fs.ErrNotExist) {
 			return nil, problem.New(problem.Unavailable, c.MasterKeyFile, "the master key is missing, and the database holds memories that only it opens",
 				"put the key back from your copy of it", "set "+secret.EnvFile+" to the file that holds it, or "+secret.EnvKey+" to the key itself")
 		}
@@ -272,7 +332,22 @@ func (a *app) tellWhenSlow(what string) *time.Timer {
 	})
 }
 
+// tellOnce says something to a person the first time it happens.
+func (a *app) tellOnce(what string) func(error) {
+	var once sync.Once
+	return func(reason error) {
+		once.Do(func() {
+			if a.interactive && !a.json {
+				fmt.Fprintf(a.err, "stele: %s (%s)…\n", what, memory.Line(reason.Error()))
+			}
+		})
+	}
+}
+
 func (b *backend) close() {
+	if b.remote != nil {
+		b.remote.Close()
+	}
 	if b.db != nil {
 		b.db.Close()
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/stele-dev/stele/memory"
 )
 
-// completing bounds what a shell waits for an offer. A database that must start first takes longer, and then nothing is offered.
+// completing bounds what a shell waits for an offer. A database that must start first, or a server
+// far away, takes longer, and then nothing is offered.
 const completing = 2 * time.Second
 
 type completion func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective)
@@ -56,14 +57,24 @@ func (a *app) completeElements(c *cobra.Command, _ []string, _ string) ([]cobra.
 	})
 }
 
+// offer is what a shell may complete, from the project of this place.
 func (a *app) offer(c *cobra.Command, find func(context.Context, *backend, memory.Caller) []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return a.offerFrom(c, func(ctx context.Context, b *backend) []cobra.Completion {
+		caller, err := b.Caller(ctx, a.project, false)
+		if err != nil {
+			return nil
+		}
+		return find(ctx, b, caller)
+	})
+}
+
+func (a *app) offerFrom(c *cobra.Command, find func(context.Context, *backend) []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(c.Context(), completing)
 	defer cancel()
-	var out []cobra.Completion
 	// A shell that asks for an offer shows no error; the command itself will.
-	_ = a.with(ctx, false, func(b *backend, caller memory.Caller) error {
-		out = find(ctx, b, caller)
-		return nil
-	})
-	return out, cobra.ShellCompDirectiveNoFileComp
+	b, err := a.open(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return find(ctx, b), cobra.ShellCompDirectiveNoFileComp
 }

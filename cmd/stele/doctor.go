@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -28,8 +29,9 @@ func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Short: "Look at everything Stele needs, and say what is wrong", Args: cobra.NoArgs,
 		Long: "Look at the program, its settings, the database, its roles and schema, the\n" +
-			"keys, the project and when the last memory was written. Exit code 1 when\n" +
-			"something is wrong.",
+			"keys, the project and when the last memory was written; with a server, at the\n" +
+			"server and the token instead of database and keys. Exit code 1 when something\n" +
+			"is wrong.",
 		Example: "  stele doctor",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings := a.examine(cmd.Context())
@@ -90,6 +92,10 @@ func (a *app) examine(ctx context.Context) []finding {
 	} else {
 		good("settings", "read; stele config shows them")
 	}
+	if c.Server != "" {
+		a.examineServer(ctx, good, bad)
+		return out
+	}
 	opened, err := a.open(ctx)
 	if err != nil {
 		name := "database"
@@ -126,6 +132,42 @@ func (a *app) examine(ctx context.Context) []finding {
 	good("keys", "the master key opens the organization's keys (%s); keep a copy apart from the data", key)
 	a.examineProject(ctx, opened, good, bad)
 	return out
+}
+
+// examining bounds how long a server is waited for: whoever asks what is wrong wants to know now.
+const examining = 10 * time.Second
+
+func (a *app) examineServer(ctx context.Context, good func(name, format string, args ...any), bad func(string, error)) {
+	ctx, cancel := context.WithTimeout(ctx, examining)
+	defer cancel()
+	opened, err := a.open(ctx)
+	if err != nil {
+		name := "server"
+		if p, ok := problem.As(err); ok && p.Field == "token" {
+			name = "token"
+		}
+		bad(name, err)
+		return
+	}
+	version, err := opened.remote.Version(ctx)
+	switch {
+	case err != nil:
+		// A proxy may let through nothing but the API, which works.
+		good("server", "%s answers", opened.remote.URL())
+	default:
+		good("server", "%s answers, stele %s", opened.remote.URL(), version)
+	}
+	org, err := opened.Organization(ctx, opened.caller())
+	if err != nil {
+		bad("token", err)
+		return
+	}
+	reach := "every project"
+	if opened.bound != uuid.Nil {
+		reach = "one project"
+	}
+	good("token", "speaks for %s of organization %s, role %s, %s", opened.user, org.Name, opened.role, reach)
+	a.examineProject(ctx, opened, good, bad)
 }
 
 func (a *app) examineProject(ctx context.Context, b *backend, good func(name, format string, args ...any), bad func(string, error)) {

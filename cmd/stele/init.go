@@ -50,7 +50,7 @@ func (a *app) initCommand() *cobra.Command {
 				return problem.Invalidf("", "this folder is in no git repository").
 					Fix("run git init first, or name the project: stele --project NAME init")
 			}
-			c, err := b.Caller(ctx, "", true)
+			c, err := b.callerMaking(ctx, "", true) // on a server, too
 			if err != nil {
 				return err
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/stele-dev/stele/memory"
 )
 
-// agentBackend is the domain as agents on this machine get it: with the role of an agent.
+// agentBackend is the domain as agents on this machine get it: with the role of an agent, or that of the server's token.
 type agentBackend struct {
 	*backend
 	project string // named on the command line
@@ -40,8 +40,11 @@ func (a *app) mcpCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "mcp", Short: "Serve agents over MCP on standard input and output", Args: cobra.NoArgs,
 		Long: "Serve one agent over the Model Context Protocol on standard input and output,\n" +
-			"until the input ends. The project is that of the folder it is started in.",
-		Example: "  claude mcp add stele -- stele mcp\n  stele mcp --profile full",
+			"until the input ends. The project is that of the folder it is started in.\n" +
+			"With a server, memories are the server's, and the agent may do what the token\n" +
+			"may: give agents one of role agent.",
+		Example: "  claude mcp add stele -- stele mcp\n  stele mcp --profile full\n" +
+			"  claude mcp add stele --env STELE_TOKEN=… -- stele mcp --server https://HOST",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.load()
 			if err != nil {

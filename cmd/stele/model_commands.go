@@ -22,13 +22,24 @@ func (a *app) modelCommand() *cobra.Command {
 		Example: "  stele model import docs/architecture/workspace.dsl", RunE: a.group}
 	run := func(dry bool) func(cmd *cobra.Command, args []string) error {
 		return func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), !dry, func(b *backend, c memory.Caller) error {
-				report, err := b.importModel(cmd.Context(), c, args[0], dry)
-				if err != nil {
-					return err
-				}
-				return a.answer(report, func(p *printer) { p.modelReport(report, dry) })
-			})
+			b, err := a.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			var c memory.Caller
+			if dry {
+				c, err = b.callerMaking(cmd.Context(), a.project, false) // what is not there can be compared with
+			} else {
+				c, err = b.Caller(cmd.Context(), a.project, true)
+			}
+			if err != nil {
+				return err
+			}
+			report, err := b.importModel(cmd.Context(), c, args[0], dry)
+			if err != nil {
+				return err
+			}
+			return a.answer(report, func(p *printer) { p.modelReport(report, dry) })
 		}
 	}
 	c.AddCommand(

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,8 +128,17 @@ func (p *place) identities() []string {
 
 // Caller says who asks about which project. named goes over the configuration, the configuration over the repository.
 // A project that is named or implied and does not exist is made when the call writes: it is the embedded default's promise
-// that nobody has to set anything up, and on a server of one's own the same person decides.
+// that nobody has to set anything up. A server serves others too, and wants it made on purpose.
 func (b *backend) Caller(ctx context.Context, named string, writes bool) (memory.Caller, error) {
+	c, err := b.callerMaking(ctx, named, writes && b.remote == nil)
+	if err == nil && c.Project == uuid.Nil && b.remote != nil {
+		err = b.missing(ctx, c)
+	}
+	return c, err
+}
+
+// callerMaking is Caller that makes the project when asked to, and otherwise leaves one that is not there at uuid.Nil.
+func (b *backend) callerMaking(ctx context.Context, named string, writes bool) (memory.Caller, error) {
 	c := b.caller()
 	// An agent asks hundreds of times from one place, and a project once found stays what it is.
 	if found, ok := b.projects.Load(named); ok {
@@ -142,6 +152,27 @@ func (b *backend) Caller(ctx context.Context, named string, writes bool) (memory
 	c.Project = project
 	return c, err
 }
+
+// missing says that the server knows no project for this place, and which it knows.
+func (b *backend) missing(ctx context.Context, c memory.Caller) error {
+	name := b.config.Project
+	if name == "" && b.place.checkout != nil {
+		name = b.place.checkout.Name()
+	}
+	p := problem.New(problem.NotFound, "project", fmt.Sprintf("the server knows no project for this place (%s)", memory.Line(name)),
+		"make it: stele project create "+quoteName(name)+", or stele init in its repository")
+	projects, err := b.Projects(ctx, c)
+	for _, known := range projects[:min(len(projects), maxOffered)] {
+		_ = p.Fix("--project %s (%s)", quoteName(known.Name), known.ID)
+	}
+	if len(projects) > maxOffered {
+		_ = p.Fix("stele project list has all %d", len(projects))
+	}
+	return cmp.Or(err, error(p))
+}
+
+// maxOffered bounds how many projects an error lists.
+const maxOffered = 10
 
 // caller is who asks, before it is known which project about.
 func (b *backend) caller() memory.Caller {
@@ -167,10 +198,13 @@ func (b *backend) resolve(ctx context.Context, c memory.Caller, named string, wr
 		}
 		return b.make(ctx, c, name, nil, writes)
 	}
+	if b.bound != uuid.Nil {
+		return b.bound, nil // the token names it
+	}
 	if b.place.unclear != nil {
 		return uuid.Nil, b.place.unclear
 	}
-	identities := b.place.identities()
+	identities := b.identities()
 	for _, identity := range identities {
 		if p, ok := known(projects, identity); ok {
 			return p.ID, b.learn(ctx, c, projects, p, identity, identities)
@@ -183,13 +217,23 @@ func (b *backend) resolve(ctx context.Context, c memory.Caller, named string, wr
 		return projects[0].ID, nil
 	}
 	p := problem.New(problem.Invalid, "project", "this folder belongs to no repository, so it does not say which project is meant")
-	for _, known := range projects {
+	for _, known := range projects[:min(len(projects), maxOffered)] {
 		_ = p.Fix("--project %s (%s)", quoteName(known.Name), known.ID)
 	}
 	if len(projects) == 0 {
 		_ = p.Fix("run stele init in a repository, or name a project with --project or STELE_PROJECT")
 	}
 	return uuid.Nil, p
+}
+
+// identities are those by which the project of this place may be known. What is true of a folder of this machine says
+// nothing on a server: two containers have the same paths.
+func (b *backend) identities() []string {
+	all := b.place.identities()
+	if b.remote == nil {
+		return all
+	}
+	return slices.DeleteFunc(all, func(i string) bool { return strings.HasPrefix(i, "gitdir:") })
 }
 
 // known finds a project as FindProject does.
@@ -215,7 +259,11 @@ func (b *backend) learn(ctx context.Context, c memory.Caller, projects []memory.
 		_, taken := known(projects, i)
 		return taken || i == "id:"+p.ID.String() || doubtful && isRemote(i)
 	})
-	return b.AddIdentities(ctx, c, p.ID, fresh)
+	err := b.AddIdentities(ctx, c, p.ID, fresh)
+	if problem.Is(err, problem.Forbidden) {
+		return nil // it was found without them; somebody with the right to will teach it
+	}
+	return err
 }
 
 // lasting are the identities that a project keeps. An id in stele.yaml that this database does not know came with the

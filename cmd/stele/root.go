@@ -77,7 +77,7 @@ func (a *app) asProblem(ctx context.Context, command *cobra.Command, err error) 
 	return problem.New(problem.Unavailable, "", text, "see what `stele doctor` says")
 }
 
-// report prints a problem: as a document for scripts, else as one line.
+// report prints a problem: as a document for scripts, else as one line, which is wrapped for a person.
 func (a *app) report(p *problem.Error) {
 	if a.json {
 		shape := map[string]any{"error": map[string]any{"code": p.Code, "field": p.Field, "detail": p.Detail, "fixes": p.Fixes}}
@@ -86,6 +86,10 @@ func (a *app) report(p *problem.Error) {
 		}
 	}
 	line := "stele: " + strings.Join(strings.Fields(memory.Plain(p.Error())), " ")
+	if a.interactive {
+		// A program reads one line; a person would rather not read words that the edge of the window cut.
+		line = strings.Join(wrap(line, a.width-len(indent)), "\n"+indent)
+	}
 	fmt.Fprintln(a.err, line)
 }
 
@@ -125,10 +129,14 @@ func (a *app) root() *cobra.Command {
 	}
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON document")
 	root.PersistentFlags().StringVar(&a.project, "project", "", "project: id, name or identity (default: by repository)")
+	root.PersistentFlags().StringVar(&a.server, "server", "", "address of a Stele server; local: the database of this machine")
+	root.PersistentFlags().StringVar(&a.token, "token", "", "token for the server; prefer STELE_TOKEN, since command lines are visible")
+	root.PersistentFlags().BoolVar(&a.insecure, "insecure", false, "allow plain http to a server on another machine")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddGroup(
 		&cobra.Group{ID: groupMemories, Title: "Memories:"},
 		&cobra.Group{ID: groupModel, Title: "Architecture:"},
+		&cobra.Group{ID: groupTeam, Title: "Team:"},
 		&cobra.Group{ID: groupSetup, Title: "Set-up:"},
 	)
 	for _, group := range []struct {
@@ -140,8 +148,10 @@ func (a *app) root() *cobra.Command {
 			a.restoreCommand(), a.historyCommand(), a.timelineCommand(), a.whyCommand(), a.contextCommand(), a.mapCommand(),
 		}},
 		{groupModel, []*cobra.Command{a.initCommand(), a.modelCommand(), a.adrCommand(), a.projectCommand()}},
+		{groupTeam, []*cobra.Command{a.orgCommand(), a.tokenCommand(), a.auditCommand()}},
 		{groupSetup, []*cobra.Command{
-			a.setupCommand(), a.mcpCommand(), a.dbCommand(), a.configCommand(), a.doctorCommand(), a.versionCommand(), completionCommand(),
+			a.needsDatabase(a.setupCommand()), a.mcpCommand(), a.needsDatabase(a.dbCommand()), a.configCommand(),
+			a.doctorCommand(), a.versionCommand(), completionCommand(),
 		}},
 	} {
 		for _, c := range group.commands {
@@ -151,6 +161,34 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", a.width)))
 	return root
+}
+
+// atDatabase marks a command that works on the database itself.
+const atDatabase = "stele/database"
+
+// needsDatabase makes a command and those below it refuse to run when commands go to a server.
+func (a *app) needsDatabase(c *cobra.Command) *cobra.Command {
+	for _, sub := range c.Commands() {
+		a.needsDatabase(sub)
+	}
+	// The embedded database's own parent obeys whoever started it.
+	if c.Hidden || c.HasSubCommands() {
+		return c
+	}
+	c.Annotations = map[string]string{atDatabase: ""}
+	run := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		config, err := a.load()
+		if err == nil && config.Server != "" {
+			err = problem.Invalidf("server", "%s works on the database itself, and commands go to a server", cmd.CommandPath()).
+				Fix("run it where the database is").Fix("say --server local to leave the server aside")
+		}
+		if err != nil {
+			return err
+		}
+		return run(cmd, args)
+	}
+	return c
 }
 
 // group runs a command that is only the name of others: it says what they are.
@@ -164,6 +202,7 @@ func (a *app) group(c *cobra.Command, _ []string) error {
 const (
 	groupMemories = "memories"
 	groupModel    = "model"
+	groupTeam     = "team"
 	groupSetup    = "setup"
 )
 

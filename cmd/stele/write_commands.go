@@ -111,17 +111,36 @@ func (a *app) confirmCommand() *cobra.Command {
 }
 
 func (a *app) forgetCommand() *cobra.Command {
-	var erase, yes bool
-	var reason string
+	var erase, yes, dry bool
+	var reason, author, since string
 	c := &cobra.Command{
-		Use: "forget HANDLE...", Short: "Take memories out of recall; with --erase destroy their text", Args: cobra.MinimumNArgs(1),
+		Use: "forget HANDLE... | --author A --since T", Short: "Take memories out of recall; with --erase destroy their text",
 		Long: "Take memories out of recall. stele restore takes them back. With --erase,\n" +
 			"content, vector, words and history are destroyed for good; what is left says\n" +
-			"that there was a memory.",
+			"that there was a memory.\n\n" +
+			"With --author and --since, take back what one author did since then: what they\n" +
+			"wrote is retired, what they retired or superseded comes back, and the rest is\n" +
+			"listed. What would be done is shown first. It needs the role reviewer.",
 		Example: `  stele forget m-7k3f9qa --reason "that gateway is gone"
-  stele forget m-7k3f9qa --erase --yes`,
+  stele forget m-7k3f9qa --erase --yes
+  stele forget --author some-agent/sam --since 2d --dry-run`,
 		ValidArgsFunction: a.completeHandles,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("author") || cmd.Flags().Changed("since") {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				if erase {
+					return problem.Invalidf("erase", "an author's work is taken back, never destroyed").Fix("leave --erase out")
+				}
+				return a.undo(cmd.Context(), author, since, reason, dry, yes)
+			}
+			if dry {
+				return problem.Invalidf("dry-run", "it belongs to --author and --since").Fix("leave it out; stele get shows what a handle names")
+			}
 			if erase && !yes {
 				agreed, err := a.ask("Destroy the text of " + count(len(args), "memory") + " for good?")
 				if err != nil {
@@ -143,9 +162,13 @@ func (a *app) forgetCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&erase, "erase", false, "destroy the text for good")
-	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	c.Flags().StringVar(&reason, "reason", "", "why, for the history")
+	f := c.Flags()
+	f.BoolVar(&erase, "erase", false, "destroy the text for good")
+	f.BoolVar(&yes, "yes", false, "do not ask")
+	f.StringVar(&reason, "reason", "", "why, for the history")
+	f.StringVar(&author, "author", "", "whose work to take back: user, or agent/user")
+	f.StringVar(&since, "since", "", "from when on: today, yesterday, 3d, 12h or a date")
+	f.BoolVar(&dry, "dry-run", false, "with --author: only say what would be done")
 	return c
 }
 

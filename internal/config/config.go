@@ -41,10 +41,17 @@ type Config struct {
 	DatabaseIdle     time.Duration `env:"DB_IDLE" help:"the embedded database stops after so long without a client"`
 	MasterKey        string        `env:"MASTER_KEY" help:"the key that locks every other key" mask:"all"`
 	MasterKeyFile    string        `env:"MASTER_KEY_FILE" help:"file of that key, made when missing"`
+	Server           string        `env:"SERVER" help:"Stele server that commands go to; empty or local: the database of this machine" mask:"url"`
+	Token            string        `env:"TOKEN" help:"who a server takes the commands for" mask:"all"`
+	Insecure         bool          `env:"INSECURE" help:"allow plain http to a server on another machine"`
 	Organization     string        `env:"ORGANIZATION" help:"tenant to work in, made when missing"`
 	Project          string        `env:"PROJECT" help:"project to work in: id, name or identity; empty: by repository"`
 	User             string        `env:"USER" help:"who writes; empty: git's user.name, else the user of the machine"`
 	Ranking          string        `env:"RANKING" help:"constants of recall to change, such as best_share=0.3,kind.pitfall=4"`
+	Addr             string        `env:"ADDR" help:"address that stele serve listens on"`
+	Hosts            string        `env:"HOSTS" help:"names of the server beside localhost, separated by commas"`
+	Proxies          string        `env:"PROXIES" help:"networks of proxies whose X-Forwarded-For is believed, separated by commas"`
+	Rate             float64       `env:"RATE" help:"requests a second that one token may send to the server"`
 	LogLevel         slog.Level    `env:"LOG_LEVEL" help:"least level written to standard error: debug, info, warn or error"`
 
 	values []Value
@@ -138,11 +145,18 @@ func Load(e Environment) (Config, error) {
 			c.values[n].Source = FromDefault
 		}
 	}
+	if strings.EqualFold(c.Server, NoServer) {
+		c.Server = ""
+	}
 	if err := c.check(); err != nil {
 		return Config{}, err
 	}
 	return c, nil
 }
+
+// NoServer stands for no server, where one that is set below (a flag is above a variable, a variable above the file) is to
+// be left aside.
+const NoServer = "local"
 
 // Values gives every setting with its source, secrets masked, in the order of Config's fields.
 func (c Config) Values() []Value { return slices.Clone(c.values) }
@@ -154,6 +168,9 @@ func (c Config) check() error {
 	}
 	if c.DatabaseIdle < time.Second {
 		return problem.Invalidf(Prefix+"DB_IDLE", "%s is too short", c.DatabaseIdle).Fix("give at least 1s, such as 10m")
+	}
+	if c.Rate < 0.1 || c.Rate > 1e6 {
+		return problem.Invalidf(Prefix+"RATE", "%g is not between 0.1 and 1000000", c.Rate).Fix("unset it for 50")
 	}
 	if strings.TrimSpace(c.Organization) == "" {
 		return problem.Invalidf(Prefix+"ORGANIZATION", "the name is empty").Fix("unset it to use %q", DefaultOrganization)
@@ -185,6 +202,8 @@ func defaults(e Environment) map[string]string {
 	d := map[string]string{
 		"organization": DefaultOrganization,
 		"db_idle":      defaultIdle.String(),
+		"addr":         "127.0.0.1:7420",
+		"rate":         "50",
 		"log_level":    slog.LevelWarn.String(),
 	}
 	maps.Copy(d, e.Defaults)
@@ -201,7 +220,9 @@ type setting struct {
 var expected = map[reflect.Type]string{
 	reflect.TypeFor[time.Duration](): "a duration such as 10m",
 	reflect.TypeFor[slog.Level]():    "debug, info, warn or error",
+	reflect.TypeFor[bool]():          "true or false",
 	reflect.TypeFor[string]():        "text",
+	reflect.TypeFor[float64]():       "a number such as 50",
 }
 
 func settings() map[string]setting {

@@ -54,7 +54,9 @@ func TestPrecedence(t *testing.T) {
 	want := map[string]string{
 		"database_url": "default", "database_owner_url": "default", "database_admin_url": "default", "data_dir": "default", "postgres_bin": "default",
 		"db_idle": "environment", "master_key": "default", "master_key_file": "default",
-		"organization": "file " + e.File(), "project": "flag --project", "ranking": "default", "user": "environment", "log_level": "file " + e.File(),
+		"organization": "file " + e.File(), "project": "flag --project", "ranking": "default", "user": "environment",
+		"server": "default", "token": "default", "insecure": "default",
+		"addr": "default", "hosts": "default", "proxies": "default", "rate": "default", "log_level": "file " + e.File(),
 	}
 	if diff := cmp.Diff(want, sources); diff != "" {
 		t.Error(diff)
@@ -78,6 +80,7 @@ func TestSecretsAreMasked(t *testing.T) {
 	} {
 		c, err := config.Load(environment(t, "", map[string]string{
 			"STELE_DATABASE_URL": dsn, "STELE_DATABASE_OWNER_URL": dsn, "STELE_MASTER_KEY": "hunter2",
+			"STELE_TOKEN": "hunter2", "STELE_SERVER": "https://kim:hunter2@stele.example",
 		}))
 		if err != nil {
 			t.Fatal(err)
@@ -109,6 +112,7 @@ func TestRefused(t *testing.T) {
 		"broken":                {file: "project: \"a\n", want: "config.yaml:1:"},
 		"two documents":         {file: "project: a\n---\nuser: b\n", want: "2 YAML documents"},
 		"duration":              {variables: map[string]string{"STELE_DB_IDLE": "soon"}, want: `STELE_DB_IDLE: "soon" is not accepted (from environment); give a duration such as 10m`},
+		"yes and no":            {variables: map[string]string{"STELE_INSECURE": "perhaps"}, want: `STELE_INSECURE: "perhaps" is not accepted (from environment); give true or false`},
 		"short idle":            {file: "db_idle: 1ms\n", want: "STELE_DB_IDLE: 1ms is too short"},
 		"level":                 {file: "log_level: loud\n", want: "config.yaml); give debug, info, warn or error"},
 		"relative folder":       {variables: map[string]string{"STELE_DATA_DIR": "data"}, want: "not an absolute path"},
@@ -124,6 +128,26 @@ func TestRefused(t *testing.T) {
 				t.Errorf("no fix in %v", err)
 			}
 		})
+	}
+}
+
+// A server that the file names can be left aside, and its token stays out of every message.
+func TestServer(t *testing.T) {
+	t.Parallel()
+	e := environment(t, "server: https://stele.example\ntoken: hunter2\ninsecure: true\n", nil)
+	c, err := config.Load(e)
+	if err != nil || c.Server != "https://stele.example" || c.Token != "hunter2" || !c.Insecure {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	e.Flags = map[string]string{"server": "LOCAL"}
+	if c, err = config.Load(e); err != nil || c.Server != "" {
+		t.Errorf("got %q, %v", c.Server, err)
+	}
+	// A repository says neither.
+	for _, line := range []string{"server: https://elsewhere.example\n", "token: x\n", "insecure: true\n"} {
+		if _, err := config.ParseRepository("stele.yaml", []byte(line)); !problem.Is(err, problem.Invalid) || !strings.Contains(err.Error(), "user configuration file") {
+			t.Errorf("%q: %v", line, err)
+		}
 	}
 }
 
