@@ -52,6 +52,10 @@ func TestChangeOfKeysWaitsForWriters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	spaces := []memory.SpaceKey{{Scope: memory.Personal, Owner: "u"}}
+	if err := s.Write(ctx, org, spaces, func(memory.Tx) error { return nil }); err != nil { // whoever makes a space holds more
+		t.Fatal(err)
+	}
 	for name, change := range map[string]func() error{
 		"data":   func() error { return s.RotateData(ctx, org, nil) },
 		"index":  func() error { return s.RotateIndex(ctx, org, nil) },
@@ -59,7 +63,7 @@ func TestChangeOfKeysWaitsForWriters(t *testing.T) {
 	} {
 		began, proceed, written := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		go func() {
-			written <- s.Write(ctx, org, []memory.SpaceKey{{Scope: memory.Personal, Owner: "u"}}, func(memory.Tx) error {
+			written <- s.Write(ctx, org, spaces, func(memory.Tx) error {
 				close(began)
 				<-proceed
 				return nil
