@@ -31,6 +31,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/cmd/stele"
                         }
                     }
+                    rest = component "REST" "The domain as JSON under /v1, with its OpenAPI document and a stream of events." "Go, huma" {
+                        properties {
+                            path "/api/rest"
+                        }
+                    }
                     mcp = component "MCP server" "Tools for agents over stdio; translates, never decides." "Go, mcp-go" {
                         properties {
                             path "/api/mcp"
@@ -199,6 +204,10 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
 
         stele.program.export -> stele.program.memory "Reads what the caller may see"
         stele.program.export -> stele.program.problem "Says what it would write over"
+        stele.program.rest -> stele.program.memory "Translates requests into calls of the domain"
+        stele.program.rest -> stele.program.c4 "Reads and shows models"
+        stele.program.rest -> stele.program.problem "Turns problems into problem+json"
+
         stele.program.memory -> stele.program.terms "Finds the words of texts and queries"
         stele.program.memory -> stele.program.facts "Guards merges"
         stele.program.memory -> stele.program.c4 "Attaches to elements, matches paths"

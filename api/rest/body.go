@@ -1,0 +1,199 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/stele-dev/stele/internal/problem"
+)
+
+// Bounds of bodies, in bytes. A memory has at most 20 KiB of text; a model or a folder of decisions has thousands of
+// elements, as the readers of model files allow.
+const (
+	maxBody      = 1 << 20
+	maxModelBody = 16 << 20
+)
+
+// readBody reads a JSON object into dst. encoding/json takes what people do not mean: fields nobody reads, a field twice,
+// bytes that are no UTF-8; so the tokens are compared with the schema of the document first. Since schemas are closed and
+// no deeper than the types, nothing nests deeper than they do. Rules about values are those of the domain.
+func (a *API) readBody(x *exchange, schema *huma.Schema, limit int64, dst any) error {
+	if kind := x.r.Header.Get("Content-Type"); kind != "" {
+		if parsed, _, err := mime.ParseMediaType(kind); err != nil || parsed != "application/json" {
+			return withStatus(http.StatusUnsupportedMediaType, problem.Invalidf("Content-Type", "%q is not read here", clip(kind)).
+				Fix("send application/json, as curl does with --json"))
+		}
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, limit))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return problem.New(problem.TooLarge, "", fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit), "send less at once").Because(err)
+	}
+	if err != nil {
+		return badBody(err, "the body did not arrive whole", "send it again")
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		data = []byte("{}") // nothing to say where everything may be left out
+	}
+	if !utf8.Valid(data) {
+		return badBody(nil, "the body is not UTF-8", "encode it as UTF-8")
+	}
+	c := &comparison{tokens: json.NewDecoder(bytes.NewReader(data)), schemas: a.huma.OpenAPI().Components.Schemas}
+	c.tokens.UseNumber()
+	if err := c.value(schema, ""); err != nil {
+		return err
+	}
+	if _, err := c.tokens.Token(); !errors.Is(err, io.EOF) {
+		return badBody(nil, "something follows the JSON object", "send one object")
+	}
+	if err := json.Unmarshal(data, dst); err != nil {
+		return badBody(err, "the body cannot be read", "compare it with the schema at /docs")
+	}
+	return nil
+}
+
+// badBody refuses a body that is no JSON: the request was not understood at all.
+func badBody(cause error, detail, fix string) error {
+	return withStatus(http.StatusBadRequest, problem.New(problem.Invalid, "", detail, fix).Because(cause))
+}
+
+// comparison reads the tokens of a body and compares them with a schema.
+type comparison struct {
+	tokens  *json.Decoder
+	schemas huma.Registry
+}
+
+func (c *comparison) token() (json.Token, error) {
+	t, err := c.tokens.Token()
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		return nil, badBody(err, fmt.Sprintf("the body is no JSON: %s at byte %d", syntax.Error(), syntax.Offset), "send one JSON object")
+	}
+	if err != nil {
+		return nil, badBody(err, "the JSON of the body ends early", "send one JSON object")
+	}
+	return t, nil
+}
+
+// value compares one value; path says where it is: elements[2].key.
+func (c *comparison) value(s *huma.Schema, path string) error {
+	s = c.resolve(s)
+	t, err := c.token()
+	if err != nil {
+		return err
+	}
+	switch t := t.(type) {
+	case json.Delim:
+		if t == '{' {
+			return c.object(s, path)
+		}
+		return c.array(s, path)
+	case nil:
+		if path == "" {
+			return expected(s, path, "null")
+		}
+		return nil // as if it were left out
+	case string:
+		if s.Type != huma.TypeString {
+			return expected(s, path, "a text")
+		}
+		if s.Format == "date-time" {
+			if _, err := time.Parse(time.RFC3339, t); err != nil {
+				return problem.Invalidf(path, "%q is not a time", clip(t)).Fix("give RFC 3339, such as 2030-01-31T12:00:00Z")
+			}
+		}
+	case bool:
+		if s.Type != huma.TypeBoolean {
+			return expected(s, path, strconv.FormatBool(t))
+		}
+	case json.Number:
+		whole := s.Type == huma.TypeInteger
+		if !whole && s.Type != huma.TypeNumber {
+			return expected(s, path, "a number")
+		}
+		if _, err := strconv.Atoi(t.String()); whole && err != nil {
+			return problem.Invalidf(path, "%s is not a whole number", clip(t.String())).Fix("give digits, such as 20")
+		}
+	}
+	return nil
+}
+
+func (c *comparison) object(s *huma.Schema, path string) error {
+	if s.Type != huma.TypeObject {
+		return expected(s, path, "an object")
+	}
+	seen := map[string]bool{}
+	for c.tokens.More() {
+		t, err := c.token()
+		if err != nil {
+			return err
+		}
+		name, _ := t.(string)
+		at := clip(name)
+		if path != "" {
+			at = path + "." + at
+		}
+		if seen[name] {
+			return problem.Invalidf(at, "the field is given twice").Fix("leave one of them out")
+		}
+		seen[name] = true
+		field := s.Properties[name]
+		if values, open := s.AdditionalProperties.(*huma.Schema); open && field == nil {
+			field = values
+		}
+		if field == nil {
+			known := slices.Sorted(maps.Keys(s.Properties))
+			if len(known) == 0 {
+				return problem.Invalidf(at, "there is no such field").Fix("leave it out: this takes none")
+			}
+			return problem.Invalidf(at, "there is no such field").Fix("use %s", strings.Join(known, ", "))
+		}
+		if err := c.value(field, at); err != nil {
+			return err
+		}
+	}
+	_, err := c.token() // the closing brace
+	return err
+}
+
+func (c *comparison) array(s *huma.Schema, path string) error {
+	if s.Type != huma.TypeArray {
+		return expected(s, path, "a list")
+	}
+	for n := 0; c.tokens.More(); n++ {
+		if err := c.value(s.Items, fmt.Sprintf("%s[%d]", path, n)); err != nil {
+			return err
+		}
+	}
+	_, err := c.token() // the closing bracket
+	return err
+}
+
+// resolve follows references, and takes what is there of "this or null".
+func (c *comparison) resolve(s *huma.Schema) *huma.Schema {
+	for s.Ref != "" || len(s.AnyOf) > 0 {
+		if s.Ref != "" {
+			s = c.schemas.SchemaFromRef(s.Ref)
+		} else {
+			s = s.AnyOf[0]
+		}
+	}
+	return s
+}
+
+func expected(s *huma.Schema, path, got string) error {
+	want := map[string]string{huma.TypeObject: "an object", huma.TypeArray: "a list", huma.TypeString: "a text", huma.TypeBoolean: "true or false",
+		huma.TypeInteger: "a whole number", huma.TypeNumber: "a number"}[s.Type]
+	return problem.Invalidf(path, "%s is expected here, not %s", want, got).Fix("send %s, or leave it out", want)
+}

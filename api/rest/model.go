@@ -1,0 +1,102 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory"
+)
+
+type importModel struct {
+	Model    *c4model.Model    `json:"model"`
+	Bindings []c4model.Binding `json:"bindings"`
+	Source   string            `json:"source"`
+	DryRun   bool              `json:"dry_run"`
+}
+
+type importDecisions struct {
+	Decisions []c4model.Decision `json:"decisions"`
+	Source    string             `json:"source"`
+}
+
+type elementList struct {
+	Elements []c4model.Element `json:"elements"`
+}
+
+type bindingList struct {
+	Bindings []c4model.Binding `json:"bindings"`
+}
+
+type decisionList struct {
+	Decisions []c4model.Decision `json:"decisions"`
+}
+
+// model adds the architecture model of a project.
+func (a *API) model() {
+	add(a, endpoint{id: "get-model", method: http.MethodGet, path: pathProject + "/model", tag: tagModel,
+		summary: "Get the model", description: "Gives the architecture model of the project: elements, relationships, bindings and decisions.",
+		answers: "The model."},
+		func(ctx context.Context, x *exchange, _ *ProjectPath) (*answer[memory.ModelView], error) {
+			view, err := a.view(ctx, x)
+			return &answer[memory.ModelView]{view}, err
+		})
+	type importing struct {
+		ProjectPath
+		JSON[importModel]
+	}
+	add(a, endpoint{id: "import-model", method: http.MethodPost, path: pathProject + "/model", tag: tagModel, writes: true, limit: maxModelBody,
+		summary: "Import a model", description: "Makes the model of the project equal to the given one, in one transaction or not at all. Elements that were " +
+			"renamed or moved keep their memories; one that left keeps them as orphans. `dry_run` tells what would change. Needs the reviewer role. The body may have 16 MiB.",
+		answers: "What changed.",
+		example: map[string]any{"model": map[string]any{"name": "Shop", "elements": []any{
+			map[string]any{"key": "shop", "name": "Shop", "level": "system"},
+			map[string]any{"key": "shop.api", "name": "Orders", "level": "container", "parent": "shop"}}},
+			"bindings": []any{map[string]any{"element": "shop.api", "pattern": "api/**", "source": "model"}}, "source": "workspace.dsl"}},
+		func(ctx context.Context, x *exchange, in *importing) (*answer[memory.ModelReport], error) {
+			if in.Sent.Model == nil {
+				return nil, problem.Invalidf("model", "no model is given").Fix("send the elements, as `stele model show --json` does")
+			}
+			out, err := a.Service.ImportModel(ctx, x.caller, memory.ModelImport{Model: in.Sent.Model, Bindings: in.Sent.Bindings, Source: in.Sent.Source, DryRun: in.Sent.DryRun})
+			return &answer[memory.ModelReport]{out}, err
+		})
+	add(a, endpoint{id: "list-elements", method: http.MethodGet, path: pathProject + "/elements", tag: tagModel,
+		summary: "List elements", description: "Lists the elements of the model, parents before children.", answers: "The elements."},
+		func(ctx context.Context, x *exchange, _ *ProjectPath) (*answer[elementList], error) {
+			view, err := a.view(ctx, x)
+			return &answer[elementList]{elementList{view.Elements}}, err
+		})
+	add(a, endpoint{id: "list-bindings", method: http.MethodGet, path: pathProject + "/bindings", tag: tagModel,
+		summary: "List bindings", description: "Lists which files belong to which element.", answers: "The bindings."},
+		func(ctx context.Context, x *exchange, _ *ProjectPath) (*answer[bindingList], error) {
+			view, err := a.view(ctx, x)
+			return &answer[bindingList]{bindingList{view.Bindings}}, err
+		})
+	add(a, endpoint{id: "list-decisions", method: http.MethodGet, path: pathProject + "/adrs", tag: tagModel,
+		summary: "List decisions", description: "Lists the architecture decisions of the project.", answers: "The decisions."},
+		func(ctx context.Context, x *exchange, _ *ProjectPath) (*answer[decisionList], error) {
+			view, err := a.view(ctx, x)
+			return &answer[decisionList]{decisionList{view.Decisions}}, err
+		})
+	type importingDecisions struct {
+		ProjectPath
+		JSON[importDecisions]
+	}
+	add(a, endpoint{id: "import-decisions", method: http.MethodPost, path: pathProject + "/adrs", tag: tagModel, writes: true, limit: maxModelBody,
+		summary: "Import decisions", description: "Makes the decisions of one source equal to the given ones. Needs the reviewer role. The body may have 16 MiB.",
+		answers: "What changed.",
+		example: map[string]any{"decisions": []any{map[string]any{"id": "4", "title": "Queue the orders", "status": "accepted",
+			"summary": "Orders wait in a queue.", "file": "0004-queue.md"}}, "source": "docs/adr"}},
+		func(ctx context.Context, x *exchange, in *importingDecisions) (*answer[memory.DecisionReport], error) {
+			out, err := a.Service.ImportDecisions(ctx, x.caller, in.Sent.Decisions, in.Sent.Source)
+			return &answer[memory.DecisionReport]{out}, err
+		})
+}
+
+// view gives the model with lists that are never null.
+func (a *API) view(ctx context.Context, x *exchange) (memory.ModelView, error) {
+	v, err := a.Service.Model(ctx, x.caller)
+	v.Elements, v.Relationships, v.Bindings, v.Decisions = some(v.Elements), some(v.Relationships), some(v.Bindings), some(v.Decisions)
+	return v, err
+}
