@@ -9,6 +9,8 @@ mkdir -p docker/secrets/keys
 random() { head -c 24 /dev/urandom | od -An -vtx1 | tr -d ' \n'; }
 
 passwords() { printf '*:*:stele:stele_owner:%s\n*:*:stele:stele_app:%s\n' "$(random)" "$(random)"; }
+# The servers' own: they must not be able to change the schema.
+app_password() { grep ':stele_app:' docker/secrets/pgpass; }
 user_id() { printf 'STELE_UID=%s\nSTELE_GID=%s\n' "$(id -u)" "$(id -g)"; }
 
 # make FILE COMMAND: writes what COMMAND prints to FILE unless it exists, and never half of it.
@@ -24,4 +26,5 @@ make_file() {
 
 make_file docker/secrets/postgres_password random
 make_file docker/secrets/pgpass passwords
+make_file docker/secrets/pgpass_app app_password
 make_file .env user_id

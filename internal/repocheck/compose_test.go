@@ -14,6 +14,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/stele-dev/stele/internal/redact"
 )
 
 // compose is what the checks below ask of a compose file; whether the rest of it is valid is the schema's business.
@@ -29,6 +31,9 @@ type service struct {
 	Image       string         `yaml:"image"`
 	Build       any            `yaml:"build"`
 	Restart     string         `yaml:"restart"`
+	ReadOnly    bool           `yaml:"read_only"`
+	CapDrop     []string       `yaml:"cap_drop"`
+	SecurityOpt []string       `yaml:"security_opt"`
 	Environment map[string]any `yaml:"environment"`
 	Secrets     []string       `yaml:"secrets"`
 	Volumes     []string       `yaml:"volumes"`
@@ -77,9 +82,13 @@ var (
 	secretName    = regexp.MustCompile(`(?i)(PASSWORD|PASSWD|TOKEN|SECRET|API_KEY|MASTER_KEY)$`)
 )
 
-// composeFaults complains about what a schema cannot know: images that move, services nobody watches, secrets and
-// volumes that are declared or used and not both, ports open to the network, passwords in the file, and steps waited
-// for in a way that never happens.
+// keepsData names the services that write to their own file system, a volume aside: the database's image changes owners and
+// makes its socket there as root.
+var keepsData = []string{"db", "bootstrap"}
+
+// composeFaults complains about what a schema cannot know: images that move, services nobody watches or that may do more
+// than they need, secrets and volumes that are declared or used and not both, ports open to the network, passwords in the
+// file, and steps waited for in a way that never happens.
 func composeFaults(text []byte) (complaints []string, err error) {
 	var c compose
 	if err := yaml.Unmarshal(text, &c); err != nil {
@@ -89,8 +98,12 @@ func composeFaults(text []byte) (complaints []string, err error) {
 	usedSecrets, usedVolumes := map[string]bool{}, map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(c.Services)) {
 		s := c.Services[name]
-		if !pinned(s.Image) {
+		if !pinned(s.Image) && s.Build == nil {
 			complain("%s: the image %q names no release", name, s.Image)
+		}
+		confined := s.ReadOnly && slices.Contains(s.CapDrop, "ALL") && slices.Contains(s.SecurityOpt, "no-new-privileges:true")
+		if !confined && !slices.Contains(keepsData, name) {
+			complain("%s: is not read_only without capabilities and new privileges", name)
 		}
 		once := s.Restart == "no"
 		if !once && len(s.Healthcheck) == 0 {
@@ -115,7 +128,9 @@ func composeFaults(text []byte) (complaints []string, err error) {
 			}
 		}
 		for _, key := range slices.Sorted(maps.Keys(s.Environment)) {
-			if value := fmt.Sprint(s.Environment[key]); secretName.MatchString(key) || passwordInURL.MatchString(value) {
+			value := fmt.Sprint(s.Environment[key])
+			_, found := redact.Redact(key + "=" + value)
+			if secretName.MatchString(key) || passwordInURL.MatchString(value) || len(found) > 0 {
 				complain("%s: %s holds a secret; give it by file", name, key)
 			}
 		}
@@ -147,15 +162,18 @@ func composeFaults(text []byte) (complaints []string, err error) {
 	return complaints, nil
 }
 
-// pinned tells whether an image is named by digest or by a tag that says what it holds.
+// pinned tells whether an image is named by digest or by a tag that says which release it holds: one with a number.
 func pinned(image string) bool {
 	if strings.Contains(image, "@sha256:") {
 		return true
 	}
 	name := image[strings.LastIndexByte(image, '/')+1:]
 	_, tag, ok := strings.Cut(name, ":")
-	return ok && tag != "" && tag != "latest"
+	return ok && strings.ContainsAny(tag, "0123456789")
 }
+
+// nonroot is the one base image without numbers in its tag: it holds no program, and its tags name a user, not a release.
+const nonroot = "gcr.io/distroless/static-debian12:nonroot"
 
 var fromLine = regexp.MustCompile(`(?m)^FROM (\S+)`)
 
@@ -166,7 +184,7 @@ func dockerfileFaults(text string) (complaints []string) {
 		return []string{"there is no FROM"}
 	}
 	for _, m := range stages {
-		if image := text[m[2]:m[3]]; !pinned(image) {
+		if image := text[m[2]:m[3]]; !pinned(image) && image != nonroot {
 			complaints = append(complaints, fmt.Sprintf("the image %q names no release", image))
 		}
 	}
@@ -223,7 +241,7 @@ func TestComposeChecksFindFaults(t *testing.T) {
 services:
   app:
     image: example/app
-    environment: {APP_PASSWORD: x, APP_PASSWORD_FILE: /run/secrets/a, URL: "postgres://u:p@db/x", PLAIN: "postgres://u@db/x"}
+    environment: {APP_PASSWORD: x, APP_PASSWORD_FILE: /run/secrets/a, OTHER: "ghp_0123456789abcdefABCDEF0123456789abcd", URL: "postgres://u:p@db/x", PLAIN: "postgres://u@db/x"}
     secrets: [a, b]
     volumes: ["data:/data", "./here:/here"]
     ports: ["8080:8080", "127.0.0.1:8081:8081"]
@@ -235,9 +253,25 @@ services:
     image: example/db:latest
     healthcheck: {}
     restart: always
+  built:
+    image: built:local
+    build: .
+    restart: "no"
+    read_only: true
+    cap_drop: [ALL]
+    security_opt: ["no-new-privileges:true"]
+  half:
+    image: example/half:stable
+    restart: "no"
+    read_only: true
+    cap_drop: [NET_RAW]
+    security_opt: ["no-new-privileges:true"]
   step:
     image: localhost:5000/step@sha256:0123
     healthcheck: {test: [CMD, "true"]}
+    read_only: true
+    cap_drop: [ALL]
+    security_opt: ["no-new-privileges:true"]
 secrets:
   a: {file: ./a}
   c: {environment: C}
@@ -245,12 +279,48 @@ volumes:
   unused:
 `))
 	expect(t, got, err,
-		`app: the image "example/app"`, "app: runs on and has no health check", "app: the secret b is not declared",
-		"app: the volume data is not declared", "app: the port 8080:8080", "app: APP_PASSWORD holds", "app: URL holds",
+		`app: the image "example/app"`, "app: is not read_only", "app: runs on and has no health check", "app: the secret b is not declared",
+		"app: the volume data is not declared", "app: the port 8080:8080", "app: APP_PASSWORD holds", "app: OTHER holds", "app: URL holds",
 		"app: waits for the health of db", "app: waits for gone", "app: waits for the end of step",
 		`db: the image "example/db:latest"`, "db: runs on and has no health check",
+		`half: the image "example/half:stable"`, "half: is not read_only",
 		"the secret c does not come from a file", "the secret c is used by no service", "the volume unused is used by no service")
 
 	expect(t, dockerfileFaults("FROM golang:1 AS build\nUSER 1\nFROM scratch\nCOPY a b\n"), nil, `the image "scratch"`, "the last stage runs as root")
 	expect(t, dockerfileFaults("FROM example/base:1\nUSER 7:7\n"), nil)
+}
+
+var proxied = regexp.MustCompile(`(?m)^\s*server \w+ ([\w-]+):(\d+)\s*$`)
+
+// The proxy sends requests to services that exist and serve, all of them.
+func TestProxyKnowsTheServers(t *testing.T) {
+	t.Parallel()
+	tree, _ := repository(t)
+	text, err := fs.ReadFile(tree, "docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c compose
+	if err := yaml.Unmarshal(text, &c); err != nil {
+		t.Fatal(err)
+	}
+	var serving []string
+	for name, s := range c.Services {
+		if addr := fmt.Sprint(s.Environment["STELE_ADDR"]); strings.HasPrefix(addr, "0.0.0.0:") {
+			serving = append(serving, strings.Replace(addr, "0.0.0.0", name, 1))
+		}
+	}
+	slices.Sort(serving)
+	config, err := fs.ReadFile(tree, "docker/haproxy.cfg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known []string
+	for _, m := range proxied.FindAllStringSubmatch(string(config), -1) {
+		known = append(known, m[1]+":"+m[2])
+	}
+	slices.Sort(known)
+	if len(serving) != 2 || !slices.Equal(serving, known) {
+		t.Errorf("docker-compose.yml serves at %v, docker/haproxy.cfg knows %v", serving, known)
+	}
 }

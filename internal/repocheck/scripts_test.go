@@ -96,6 +96,7 @@ func TestMakeSecrets(t *testing.T) {
 	forms := map[string]string{
 		"docker/secrets/postgres_password": `^[0-9a-f]{48}$`,
 		"docker/secrets/pgpass":            `^\*:\*:stele:stele_owner:[0-9a-f]{48}\n\*:\*:stele:stele_app:[0-9a-f]{48}\n$`,
+		"docker/secrets/pgpass_app":        `^\*:\*:stele:stele_app:[0-9a-f]{48}\n$`,
 		".env":                             fmt.Sprintf(`^STELE_UID=%d\nSTELE_GID=%d\n$`, os.Getuid(), os.Getgid()),
 	}
 	before := map[string]string{}
