@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,18 +24,36 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command line as people and scripts do, each script on a database of its own.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+	p := scripts(func(_ *testscript.Env, tb testing.TB) map[string]string {
+		d := pgtest.NewDatabase(tb)
+		return map[string]string{"STELE_DATABASE_URL": d.App, "OWNER_URL": d.Owner, "ADMIN_URL": d.Admin, "STELE_USER": "kim"}
+	})
+	p.Dir = filepath.Join("testdata", "script")
+	testscript.Run(t, p)
+}
+
+// scripts is how scripts are run; variables gives those that say where the memories are. The condition [server] holds
+// where that is a server.
+func scripts(variables func(e *testscript.Env, tb testing.TB) map[string]string) testscript.Params {
+	return testscript.Params{
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Condition: func(name string) (bool, error) {
+			if name != "server" {
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return false, nil
+		},
 		Setup: func(e *testscript.Env) error {
 			tb, ok := e.T().(testing.TB)
 			if !ok {
 				return errors.New("the runner is no testing.TB")
 			}
-			d := pgtest.NewDatabase(tb)
+			for name, value := range variables(e, tb) {
+				e.Setenv(name, value)
+			}
 			for name, value := range map[string]string{
-				"STELE_DATABASE_URL": d.App, "OWNER_URL": d.Owner, "ADMIN_URL": d.Admin, "STELE_USER": "kim", "HOME": e.WorkDir, "XDG_CONFIG_HOME": filepath.Join(e.WorkDir, ".config"),
+				"HOME": e.WorkDir, "XDG_CONFIG_HOME": filepath.Join(e.WorkDir, ".config"),
 				"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "Kim", "GIT_AUTHOR_EMAIL": "kim@example.org",
 				"GIT_COMMITTER_NAME": "Kim", "GIT_COMMITTER_EMAIL": "kim@example.org", "GIT_CEILING_DIRECTORIES": filepath.Dir(e.WorkDir),
 			} {
@@ -43,7 +62,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"code": exitCode, "sql": runSQL},
-	})
+	}
 }
 
 // runSQL is `sql ADDRESS STATEMENT`.

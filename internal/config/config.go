@@ -202,6 +202,7 @@ func defaults(e Environment) map[string]string {
 	d := map[string]string{
 		"organization": DefaultOrganization,
 		"db_idle":      defaultIdle.String(),
+		"insecure":     "false",
 		"addr":         "127.0.0.1:7420",
 		"rate":         "50",
 		"log_level":    slog.LevelWarn.String(),
