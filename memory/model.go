@@ -103,6 +103,9 @@ func (s *Service) ImportModel(ctx context.Context, c Caller, im ModelImport) (Mo
 	if len(im.Model.Elements) == 0 {
 		return ModelReport{}, problem.Invalidf("model", "the model has no element").Fix("check that %s is the file that declares the model", cmp.Or(im.Source, "it"))
 	}
+	if err := checkBindings(im.Bindings); err != nil {
+		return ModelReport{}, err
+	}
 	digest, err := im.digest()
 	if err != nil {
 		return ModelReport{}, err
@@ -153,6 +156,23 @@ func (s *Service) ImportModel(ctx context.Context, c Caller, im ModelImport) (Mo
 		err = problem.New(problem.Conflict, "", "memories on the elements kept appearing in further places", "import again").Because(err)
 	}
 	return report, wrap("import model", err)
+}
+
+// maxBindings bounds the bindings of a model: every path of every memory is compared with all of them.
+const maxBindings = 20_000
+
+// checkBindings refuses globs that cannot be matched in bounded time.
+func checkBindings(bindings []c4model.Binding) error {
+	if len(bindings) > maxBindings {
+		return problem.Invalidf("bindings", "%d bindings are more than the %d of a model", len(bindings), maxBindings).Fix("bind folders rather than files")
+	}
+	for _, b := range bindings {
+		if strings.TrimSpace(b.Pattern) == "" || len(b.Pattern) > MaxPathBytes || !c4model.ValidPattern(b.Pattern) {
+			return problem.Invalidf("bindings", "%q of %s is not a glob that can be matched", clip(b.Pattern, 80), clip(b.Element, 80)).
+				Fix("write it like api/**, in at most %d bytes and with few alternatives", MaxPathBytes)
+		}
+	}
+	return nil
 }
 
 // modelSource marks decisions that came with the model, so that an import of a folder does not replace them.

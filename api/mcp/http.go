@@ -196,7 +196,7 @@ func callerFor(ctx context.Context, b Backend, named string, writes bool) (memor
 		return other, err
 	}
 	if c.Project != other.Project {
-		return memory.Caller{}, problem.Invalidf("projectId", "%q is another project than %s, which this endpoint is for", named, e.project).
+		return memory.Caller{}, problem.Invalidf("projectId", "%q is another project than %q, which this endpoint is for", named, e.project).
 			Fix("leave projectId out to mean the project of this endpoint").
 			Fix("for the other one, use the server's endpoint /mcp, or /mcp/p/%s", other.Project)
 	}

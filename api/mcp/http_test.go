@@ -230,7 +230,8 @@ func TestAnyReplicaAnswers(t *testing.T) {
 	}
 }
 
-// A call belongs to the session it names, else to the one its caller has, else to the connection it came by.
+// A call belongs to the session it names, else to the connection it came by, else to what its caller counts as one: the
+// agents that share a token are told apart where the protocol allows it.
 func TestSessionOverHTTP(t *testing.T) {
 	t.Parallel()
 	o := newOffice()
@@ -238,7 +239,8 @@ func TestSessionOverHTTP(t *testing.T) {
 	connection := shake(t, h, "x")
 	for _, tc := range []struct{ argument, caller, connection, want string }{
 		{"ws-1", "token-1", connection, "ws-1"},
-		{"", "token-1", connection, "token-1"},
+		{"", "token-1", connection, "mcp-" + connection[:36]},
+		{"", "token-1", "", "token-1"},
 		{"", "", connection, "mcp-" + connection[:36]},
 		{"", "", "", ""},
 	} {
@@ -296,7 +298,7 @@ func TestProjectOfTheEndpoint(t *testing.T) {
 		{"/mcp/p/" + mill, "", mill, ""},
 		{"/mcp/p/" + mill, mill, mill, ""},
 		{"/mcp/p/" + mill, "mill", mill, ""}, // the same one by another name
-		{"/mcp/p/shop", "mill", "", `projectId: "mill" is another project than shop, which this endpoint is for (invalid)
+		{"/mcp/p/shop", "mill", "", `projectId: "mill" is another project than "shop", which this endpoint is for (invalid)
 - leave projectId out to mean the project of this endpoint
 - for the other one, use the server's endpoint /mcp, or /mcp/p/` + mill},
 		{"/mcp/p/shop", "elsewhere", "", `there is no project "elsewhere"`},

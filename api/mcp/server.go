@@ -132,7 +132,7 @@ func (s *Server) prepare(ctx context.Context, project, session string, writes bo
 		return nil, err
 	}
 	c.Door, c.Agent = memory.FromMCP, agent(ctx)
-	c.Session = cmp.Or(session, c.Session, s.implicitSession(ctx))
+	c.Session = cmp.Or(session, s.implicitSession(ctx), c.Session)
 	return &call{Service: b.Service(), caller: c, backend: b}, nil
 }
 
@@ -221,7 +221,7 @@ func (s *Server) failed(ctx context.Context, tool string, err error) (*mcp.CallT
 		s.log.ErrorContext(ctx, "tool failed", "tool", tool, "error", err)
 		return mcp.NewToolResultError(tool + " failed inside Stele; the reason is in its log. Nothing was stored. Try once more; if it fails again, go on without it."), nil
 	}
-	s.log.DebugContext(ctx, "tool refused", "tool", tool, "code", p.Code, "field", p.Field)
+	s.log.DebugContext(ctx, "tool refused", "tool", tool, "code", p.Code) // a field may be what the caller made up
 	return mcp.NewToolResultError(describe(p)), nil
 }
 
