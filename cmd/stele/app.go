@@ -284,7 +284,11 @@ func (b *backend) openDatabase(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	b.store = store.New(db, master)
+	var options []store.Option
+	if file := b.config.MasterKeyFile; b.config.MasterKey == "" {
+		options = append(options, store.ReloadMaster(func() (*secret.Master, error) { return secret.LoadMasterFile(file) }))
+	}
+	b.store = store.New(db, master, options...)
 	b.local = memory.New(b.store, memory.Options{Ranking: &ranking})
 	b.service = b.local
 	return nil
