@@ -24,7 +24,7 @@ COUNT     ?= 1
 
 .PHONY: help
 help: ## list these targets
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/stele, one static binary without cgo
@@ -38,6 +38,10 @@ setup: ## install PostgreSQL and pgvector where they are missing; shows the comm
 .PHONY: demo
 demo: setup build ## import this repository's own model, remember, recall, confirm, map: on the embedded database
 	@STELE=$(STELE) ./scripts/demo.sh
+
+.PHONY: conformance
+conformance: setup build ## let the official MCP suite and the Inspector judge the real server; needs npm
+	@STELE=$(STELE) ./scripts/conformance.sh
 
 # The race detector needs a C compiler, which a machine that builds Go need not have.
 .PHONY: test

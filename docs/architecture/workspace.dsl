@@ -17,7 +17,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele = softwareSystem "Stele" "Remembers typed facts about the elements of a C4 model, and finds them again." {
             // What looks after the repository as a whole is of no container.
             properties {
-                path "/internal/repocheck"
+                path "/internal/{conformance,repocheck}"
             }
 
             program = container "stele" "One static binary: command line, MCP server, migrations, and the keeper of the embedded database." "Go" {
@@ -36,7 +36,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/api/rest"
                         }
                     }
-                    mcp = component "MCP server" "Tools for agents over stdio; translates, never decides." "Go, mcp-go" {
+                    mcp = component "MCP server" "Tools, resources and prompts for agents over stdio and HTTP; translates, never decides." "Go, mcp-go" {
                         properties {
                             path "/api/mcp"
                         }
