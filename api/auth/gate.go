@@ -122,6 +122,15 @@ func (g *Gate) Stream(r *http.Request) (done func(), err error) {
 	return func() { g.streams.give(t.ID.String()) }, nil
 }
 
+// Admitted tells whether the token of a request is still valid: a stream outlives the moment at which it was let through.
+func (g *Gate) Admitted(r *http.Request) error {
+	text, err := bearer(r)
+	if err == nil {
+		_, _, err = g.Tokens.Authenticate(r.Context(), text)
+	}
+	return err
+}
+
 func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, reason string, err error) {
 	if reason != "" {
 		g.Count(reason)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -231,7 +232,7 @@ func (b *backend) openServer(ctx context.Context, a *app) error {
 
 // connect makes the client of the configured server; nothing is sent.
 func (b *backend) connect(a *app) (*client.Client, error) {
-	return client.New(client.Options{URL: b.config.Server, Token: b.config.Token, Insecure: b.config.Insecure, Program: "stele/" + thisBuild().Version,
+	return client.New(client.Options{URL: b.config.Server, Token: cmp.Or(b.config.Token, savedToken(b.config)), Insecure: b.config.Insecure, Program: "stele/" + thisBuild().Version,
 		Retrying: a.tellOnce("the server does not answer; trying on")})
 }
 

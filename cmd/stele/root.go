@@ -145,13 +145,13 @@ func (a *app) root() *cobra.Command {
 	}{
 		{groupMemories, []*cobra.Command{
 			a.rememberCommand(), a.recallCommand(), a.listCommand(), a.getCommand(), a.confirmCommand(), a.editCommand(), a.forgetCommand(),
-			a.restoreCommand(), a.historyCommand(), a.timelineCommand(), a.whyCommand(), a.contextCommand(), a.mapCommand(),
+			a.restoreCommand(), a.historyCommand(), a.timelineCommand(), a.whyCommand(), a.contextCommand(), a.mapCommand(), a.exportCommand(),
 		}},
 		{groupModel, []*cobra.Command{a.initCommand(), a.modelCommand(), a.adrCommand(), a.projectCommand()}},
 		{groupTeam, []*cobra.Command{a.orgCommand(), a.tokenCommand(), a.auditCommand()}},
 		{groupSetup, []*cobra.Command{
-			a.needsDatabase(a.setupCommand()), a.mcpCommand(), a.needsDatabase(a.dbCommand()), a.configCommand(),
-			a.doctorCommand(), a.versionCommand(), completionCommand(),
+			a.needsDatabase(a.setupCommand()), a.needsDatabase(a.serveCommand()), a.mcpCommand(), a.needsDatabase(a.dbCommand()), a.needsDatabase(a.keyCommand()),
+			a.configCommand(), a.doctorCommand(), a.versionCommand(), completionCommand(),
 		}},
 	} {
 		for _, c := range group.commands {

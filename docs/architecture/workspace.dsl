@@ -44,6 +44,16 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                 }
 
                 group "Servers" {
+                    http = component "HTTP server" "Composes the doors on the network: limits, logs, metrics, health, starting and stopping." "Go, net/http" {
+                        properties {
+                            path "/api"
+                        }
+                    }
+                    gate = component "Gate" "Says who calls, refuses whom it must, bounds how much anyone can ask." "Go" {
+                        properties {
+                            path "/api/auth"
+                        }
+                    }
                     client = component "Client" "The domain of a server over REST: tries again, never doubles a write." "Go, net/http" {
                         properties {
                             path "/api/client"
@@ -179,6 +189,8 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
 
         // What imports what. A relationship without a technology is an import.
         stele.program.cli -> stele.program.mcp "Serves agents over standard input and output"
+        stele.program.cli -> stele.program.http "Serves the network"
+        stele.program.cli -> stele.program.gate "Sets its limits"
         stele.program.cli -> stele.program.memory "Asks the domain"
         stele.program.cli -> stele.program.client "Asks the domain of a server, when one is set"
         stele.program.cli -> stele.program.store "Gives the domain its Store"
@@ -198,6 +210,15 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.client -> stele.program.memory "Sends and receives its requests"
         stele.program.client -> stele.program.c4 "Sends models"
         stele.program.client -> stele.program.problem "Turns answers back into problems"
+
+        stele.program.http -> stele.program.gate "Puts it before every door"
+        stele.program.http -> stele.program.rest "Serves it"
+        stele.program.http -> stele.program.mcp "Serves it"
+        stele.program.http -> stele.program.memory "Hands the domain to the doors"
+        stele.program.http -> stele.program.problem "Says what was refused"
+        stele.program.rest -> stele.program.gate "Learns who calls"
+        stele.program.gate -> stele.program.memory "Looks tokens up"
+        stele.program.gate -> stele.program.problem "Says what was refused"
 
         stele.program.mcp -> stele.program.memory "Translates tools into calls of the domain"
         stele.program.mcp -> stele.program.problem "Turns problems into results an agent can act on"

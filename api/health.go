@@ -1,0 +1,96 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Check is one thing that must hold before requests are sent to a server.
+type Check struct {
+	Name string // database, schema, keys
+	Run  func(ctx context.Context) error
+}
+
+const (
+	checkTimeout = 5 * time.Second
+	// checkEvery is how long an answer holds: whoever may ask without a token must not be able to keep the database busy.
+	checkEvery = time.Second
+)
+
+// health answers probes.
+type health struct {
+	checks   []Check
+	log      *slog.Logger
+	stopping atomic.Bool
+
+	mu   sync.Mutex
+	at   time.Time
+	last readiness
+}
+
+// readiness is what /readyz answers. Why something fails is in the log: anyone may ask.
+type readiness struct {
+	Ready  bool            `json:"ready"`
+	Checks map[string]bool `json:"checks"`
+}
+
+func newHealth(checks []Check, log *slog.Logger) *health {
+	return &health{checks: checks, log: log}
+}
+
+// live tells that the process answers.
+func (h *health) live(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+// ready tells whether requests should be sent here.
+func (h *health) ready(w http.ResponseWriter, r *http.Request) {
+	got := h.check(r.Context())
+	status := http.StatusOK
+	if !got.Ready {
+		status = http.StatusServiceUnavailable
+	}
+	writeJSON(w, status, got)
+}
+
+func (h *health) check(ctx context.Context) readiness {
+	if h.stopping.Load() {
+		return readiness{Checks: map[string]bool{"running": false}}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if time.Since(h.at) < checkEvery {
+		return h.last
+	}
+	// A probe that gives up must not leave its impatience to the next ones as an answer.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
+	defer cancel()
+	errs := make([]error, len(h.checks))
+	var all sync.WaitGroup
+	for i, c := range h.checks {
+		all.Go(func() { errs[i] = c.Run(ctx) })
+	}
+	all.Wait()
+	got := readiness{Ready: true, Checks: map[string]bool{}}
+	for i, c := range h.checks {
+		got.Checks[c.Name] = errs[i] == nil
+		if errs[i] != nil {
+			got.Ready = false
+			h.log.WarnContext(ctx, "not ready", "check", c.Name, "error", errs[i])
+		}
+	}
+	h.at, h.last = time.Now(), got
+	return got
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	// A client that is gone already is nobody to tell.
+	_ = json.NewEncoder(w).Encode(v)
+}

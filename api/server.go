@@ -1,0 +1,154 @@
+// Package api composes the doors that listen on the network into one HTTP server: REST, MCP, health and metrics behind one
+// gate. The doors translate; what they share is here: limits, logs, metrics, starting and stopping.
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stele-dev/stele/api/auth"
+	"github.com/stele-dev/stele/api/mcp"
+	"github.com/stele-dev/stele/api/rest"
+	"github.com/stele-dev/stele/internal/problem"
+)
+
+// Service is the domain as the doors need it; *memory.Service is one.
+type Service interface {
+	auth.Authenticator
+	rest.Service
+	mcp.Service
+}
+
+// Options of a Server. Zero values mean the defaults.
+type Options struct {
+	Service Service
+	Ready   []Check                // what must hold before requests are sent here
+	Metrics []prometheus.Collector // further metrics, such as those of the database pool
+	Profile mcp.Profile            // set of MCP tools; default mcp.Coding
+	Version string                 // of the binary
+	Log     *slog.Logger           // default: none. No text of a memory, no token and no address of a request is written to it
+
+	Hosts    []string       // names of this server beside localhost and addresses in numbers
+	Proxies  []netip.Prefix // whose X-Forwarded-For is believed
+	Limits   auth.Limits    // of each caller
+	InFlight int            // requests worked on at once, streams not counted; default 256. More are told to come back
+}
+
+// Bounds on one connection.
+const (
+	maxHeaderBytes  = 32 << 10
+	maxBodyBytes    = 1 << 20  // a memory has 16 KiB; a batch of ids or an MCP message is far smaller than this
+	maxModelBytes   = 16 << 20 // a model with its decisions; the largest known ones have 2 MB
+	defaultInFlight = 256
+	// stopTimeout is how long requests that are being worked on are waited for; longer than any statement.
+	stopTimeout = 35 * time.Second
+)
+
+// timeouts of one connection.
+type timeouts struct {
+	header time.Duration // to read the head of a request
+	read   time.Duration // to read all of it: a client that sends a byte a second does not hold a connection
+	write  time.Duration // to write an answer that is no stream: twice the longest statement
+	idle   time.Duration // between requests
+}
+
+var defaultTimeouts = timeouts{header: 5 * time.Second, read: 30 * time.Second, write: 60 * time.Second, idle: 2 * time.Minute}
+
+// Server is the HTTP server. It is safe for concurrent use.
+type Server struct {
+	options Options
+	handler http.Handler
+	health  *health
+	agents  *mcp.Server
+	timeouts
+	stop chan struct{} // closed when the server begins to stop: streams end then
+}
+
+// New makes a server.
+func New(o Options) (*Server, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.InFlight == 0 {
+		o.InFlight = defaultInFlight
+	}
+	s := &Server{options: o, timeouts: defaultTimeouts, stop: make(chan struct{})}
+	s.health = newHealth(o.Ready, o.Log)
+	m := newMetrics(o.Version, o.Metrics)
+	gate := auth.NewGate(auth.Config{Tokens: o.Service, Limits: o.Limits, Proxies: o.Proxies, Log: o.Log, Count: m.refused})
+
+	var err error
+	if s.agents, err = newAgents(o); err != nil {
+		return nil, err
+	}
+	doors := rest.New(rest.Options{Service: o.Service, Log: o.Log, Done: s.stop, Stream: gate.Stream, Admitted: gate.Admitted})
+	busy := newSlots(o.InFlight)
+	behind := func(h http.Handler) http.Handler { return gate.Wrap(noteUser(bounded(busy, h))) }
+
+	mux := http.NewServeMux()
+	doors.Register(mux, func(h http.Handler) http.Handler { return noteRoute(doors.Route, behind(h)) })
+	mux.Handle("/mcp", behind(s.agents.HTTP()))
+	mux.Handle("/mcp/p/{project}", behind(s.agents.HTTP()))
+	mux.Handle("GET /metrics", gate.Wrap(m.handler()))
+	mux.HandleFunc("GET /healthz", s.health.live)
+	mux.HandleFunc("GET /readyz", s.health.ready)
+	mux.Handle("/", gate.Wrap(http.HandlerFunc(nothing)))
+
+	routes := func(r *http.Request) string {
+		_, pattern := mux.Handler(r)
+		return pattern
+	}
+	s.handler = observe(o.Log, m, auth.Hosts{Names: lower(o.Hosts)}.Wrap(noteRoute(routes, mux)))
+	return s, nil
+}
+
+// nothing answers where nothing is.
+func nothing(w http.ResponseWriter, _ *http.Request) {
+	auth.Refuse(w, problem.New(problem.NotFound, "", "there is nothing at this path", "see /docs for what there is"))
+}
+
+// Handler is everything the server answers.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Serve answers on a listener until ctx is done, then stops: it reports itself as not ready, ends streams, and waits for
+// requests that are being worked on. It closes the listener.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	agentsCtx, endAgents := context.WithCancel(context.WithoutCancel(ctx))
+	s.agents.Start(agentsCtx)
+	defer s.agents.Wait()
+	defer endAgents()
+
+	server := &http.Server{
+		Handler: s.handler, ReadHeaderTimeout: s.header, ReadTimeout: s.read, WriteTimeout: s.write,
+		IdleTimeout: s.idle, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug), // broken handshakes and the like: nothing to act on
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving: %w", err)
+	case <-ctx.Done():
+	}
+	s.health.stopping.Store(true)
+	close(s.stop)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	err := server.Shutdown(stop)
+	if err != nil {
+		_ = server.Close()
+		err = fmt.Errorf("requests were still running after %s and were cut off: %w", stopTimeout, err)
+	}
+	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
