@@ -54,9 +54,15 @@ type lockedSpace struct {
 	nextEvent int64
 }
 
-// View runs fn on one snapshot.
+// View runs fn on one snapshot. When the keys at hand turn out to be old with the first thing that fn asks, fn runs again.
 func (s *Store) View(ctx context.Context, org uuid.UUID, fn func(memory.View) error) error {
 	return s.db.InOrg(ctx, org, postgres.TxOptions{ReadOnly: true, Isolation: pgx.RepeatableRead}, func(t pgx.Tx) error {
+		if kept := s.master.kept(org); kept.Keys != nil {
+			first := &snapshot{Tx: t, org: org, generation: kept.number}
+			if err := fn(&view{tx: first, org: org, keys: kept.Keys}); !first.stale {
+				return err
+			}
+		}
 		keys, err := s.keysOf(ctx, t, org)
 		if err != nil {
 			return err

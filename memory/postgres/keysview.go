@@ -1,0 +1,124 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// snapshot is the transaction of a View that uses keys which may be old by now. The first question asks for the generation as
+// well, in the same round trip; when it is another one the question fails with errStale, nothing of its answer is used, and
+// the View runs again with the right keys.
+type snapshot struct {
+	pgx.Tx
+	org        uuid.UUID
+	generation int32 // of the keys in use
+	asked      bool
+	stale      bool
+}
+
+var errStale = errors.New("the keys of the organization are others by now")
+
+// first sends the first questions; the results that it gives are those of b.
+func (s *snapshot) first(ctx context.Context, b *pgx.Batch) (pgx.BatchResults, error) {
+	s.asked = true
+	all := &pgx.Batch{}
+	all.Queue(readGeneration, s.org)
+	all.QueuedQueries = append(all.QueuedQueries, b.QueuedQueries...)
+	results := s.Tx.SendBatch(ctx, all)
+	var number int32
+	err := scanGeneration(results.QueryRow(), &number)
+	if s.stale = err == nil && number != s.generation; s.stale {
+		err = errStale
+	}
+	if err != nil {
+		for _, q := range b.QueuedQueries {
+			q.Fn = nil // closing would hand out the rows
+		}
+		_ = results.Close() // it has the same error, or none
+		return nil, err
+	}
+	return results, nil
+}
+
+// SendBatch sends a batch.
+func (s *snapshot) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	if s.asked {
+		return s.Tx.SendBatch(ctx, b)
+	}
+	results, err := s.first(ctx, b)
+	if err != nil {
+		return pgx.FailedBatchResults(b, err)
+	}
+	return results
+}
+
+// Query sends a query.
+func (s *snapshot) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if s.asked {
+		return s.Tx.Query(ctx, sql, args...)
+	}
+	b := &pgx.Batch{}
+	b.Queue(sql, args...)
+	results, err := s.first(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := results.Query()
+	if err != nil {
+		_ = results.Close()
+		return nil, err
+	}
+	return &firstRows{Rows: rows, results: results}, nil
+}
+
+// QueryRow sends a query for one row.
+func (s *snapshot) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	if s.asked {
+		return s.Tx.QueryRow(ctx, sql, args...)
+	}
+	rows, err := s.Query(ctx, sql, args...)
+	if err != nil {
+		return failedRow{err}
+	}
+	return firstRow{rows}
+}
+
+// firstRows are the rows of a query that was sent as a batch; reading or closing them ends the batch.
+type firstRows struct {
+	pgx.Rows
+	results pgx.BatchResults
+}
+
+func (r *firstRows) Next() bool {
+	if r.Rows.Next() {
+		return true
+	}
+	r.Close()
+	return false
+}
+
+func (r *firstRows) Close() {
+	r.Rows.Close()
+	_ = r.results.Close() // Err tells the same
+}
+
+// firstRow is the first of some rows, as pgx.Row gives it.
+type firstRow struct{ rows pgx.Rows }
+
+func (r firstRow) Scan(dest ...any) error {
+	defer r.rows.Close()
+	if !r.rows.Next() {
+		if err := r.rows.Err(); err != nil {
+			return err
+		}
+		return pgx.ErrNoRows
+	}
+	if err := r.rows.Scan(dest...); err != nil {
+		return err
+	}
+	r.rows.Close()
+	return r.rows.Err()
+}
