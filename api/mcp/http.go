@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"strings"
@@ -35,7 +36,7 @@ func (s *Server) HTTP() http.Handler {
 		server.WithHTTPContextFunc(func(ctx context.Context, _ *http.Request) context.Context {
 			return s.mcp.WithContext(ctx, newHTTPSession(server.ClientSessionFromContext(ctx)))
 		}),
-		server.WithStreamableHTTPLogger(s.log),
+		server.WithStreamableHTTPLogger(slog.New(detail{s.log.Handler()})),
 	)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -57,6 +58,21 @@ func (s *Server) HTTP() http.Handler {
 		transport.Handle(e, &server.HTTPRequest{Method: r.Method, URL: r.URL, Header: r.Header, Body: body, Context: ctx})
 		e.send(w)
 	})
+}
+
+// detail is a log in which everything is a detail: what the library calls an error is a client that went away or sent
+// what nobody asked for, and a client must not be able to fill a log with that.
+type detail struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (d detail) Enabled(ctx context.Context, _ slog.Level) bool {
+	return d.Handler.Enabled(ctx, slog.LevelDebug)
+}
+
+// Handle implements slog.Handler.
+func (d detail) Handle(ctx context.Context, r slog.Record) error {
+	r.Level = slog.LevelDebug
+	return d.Handler.Handle(ctx, r) //nolint:wrapcheck // it is the handler
 }
 
 // exchange is one HTTP request with its answer, which is held back until it is complete: whether an error has to be put

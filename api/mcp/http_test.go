@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -63,7 +64,12 @@ func (o office) Seen(context.Context) *memory.Seen { return nil }
 // replica is one server process of several: nothing but the backend is shared between them.
 func replica(t testing.TB, b mcp.Backend) http.Handler {
 	t.Helper()
-	s, err := mcp.New(mcp.Options{Backend: b, Version: "1.2.3"})
+	return logging(t, b, nil)
+}
+
+func logging(t testing.TB, b mcp.Backend, log *slog.Logger) http.Handler {
+	t.Helper()
+	s, err := mcp.New(mcp.Options{Backend: b, Version: "1.2.3", Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,6 +398,65 @@ func TestOnlyPost(t *testing.T) {
 	if x = x.with(t, h); x.status != http.StatusRequestEntityTooLarge || !strings.Contains(string(x.body), "1048576 bytes") {
 		t.Errorf("status %d: %s", x.status, x.body)
 	}
+}
+
+// Answers to questions that the server never asked are refused, and are no news.
+func TestUnaskedAnswers(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	h := logging(t, newOffice(), slog.New(slog.NewTextHandler(&log, nil)))
+	session := shake(t, h, "x")
+	for _, id := range []string{"", session, "nonsense"} {
+		for _, version := range []string{sessions, stateless} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"result":{"x":1}}`))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Mcp-Protocol-Version", version)
+			r.Header.Set("Mcp-Session-Id", id)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != http.StatusBadRequest && w.Code != http.StatusNotFound {
+				t.Errorf("session %q at %s: status %d", id, version, w.Code)
+			}
+		}
+	}
+	if log.Len() > 0 {
+		t.Errorf("the log says %s", log.String())
+	}
+}
+
+// Whatever a client sends, it gets a status, and a message of the protocol where it says so.
+func FuzzMessages(f *testing.F) {
+	for _, x := range []exchange{
+		tool(sessions, "recall", map[string]any{"query": "x"}), tool(stateless, "remember", map[string]any{"content": "x"}),
+		{version: stateless, method: "resources/read", params: map[string]any{"uri": "stele://memory/m-a"}},
+		{version: stateless, method: "subscriptions/listen"}, {version: sessions, method: "notifications/cancelled", notification: true},
+	} {
+		body, err := io.ReadAll(x.request(f.Context()).Body)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body, x.version, x.method, uuid.NewString()+".x")
+	}
+	f.Add([]byte(`[]`), "2026-99-99", "", "x")
+	h := replica(f, newOffice())
+	f.Fuzz(func(t *testing.T, body []byte, version, method, session string) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", bytes.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Mcp-Protocol-Version", version)
+		r.Header.Set("Mcp-Method", method)
+		r.Header.Set("Mcp-Session-Id", session)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		var message struct {
+			JSONRPC string `json:"jsonrpc"`
+		}
+		if !strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") {
+			return
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &message); err != nil || message.JSONRPC != "2.0" || w.Code >= http.StatusInternalServerError {
+			t.Errorf("status %d: %s", w.Code, w.Body)
+		}
+	})
 }
 
 // slow is a domain whose recall lasts until the test or the request says otherwise.
