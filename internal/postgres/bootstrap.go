@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -183,11 +184,23 @@ func connectAdmin(ctx context.Context, adminURL, database string) (*pgx.Conn, er
 		config.Database = database
 	}
 	config.RuntimeParams["application_name"] = "stele admin"
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return nil, unreachable(err)
+	for deadline := time.Now().Add(restartPatience); ; {
+		conn, err := pgx.ConnectConfig(ctx, config)
+		if err == nil {
+			return conn, nil
+		}
+		// A server that was just started, or that recovers from a crash, is waited for.
+		if SQLState(err) != "57P03" || time.Now().After(deadline) {
+			return nil, unreachable(err)
+		}
+		timer := time.NewTimer(20 * time.Millisecond)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		}
 	}
-	return conn, nil
 }
 
 func notAllowed(what string, err error) error {
