@@ -1,0 +1,281 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
+
+	"github.com/stele-dev/stele/api"
+	"github.com/stele-dev/stele/internal/config"
+	"github.com/stele-dev/stele/internal/postgres/pgtest"
+	"github.com/stele-dev/stele/internal/secret"
+	"github.com/stele-dev/stele/memory"
+	store "github.com/stele-dev/stele/memory/postgres"
+)
+
+// served is a server on a database of its own, in the process of the test.
+type served struct {
+	url   string
+	local *memory.Service
+	admin memory.Caller // who looks after its organization
+}
+
+func serveTest(tb testing.TB) served {
+	tb.Helper()
+	master, err := secret.GenerateMaster()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := served{local: memory.New(store.New(pgtest.New(tb), master), memory.Options{})}
+	server, err := api.New(api.Options{Service: s.local, Version: "1.2"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	h := httptest.NewServer(server.Handler())
+	tb.Cleanup(h.Close)
+	org, err := s.local.EnsureOrganization(context.WithoutCancel(tb.Context()), "acme")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s.url, s.admin = h.URL, memory.Caller{Org: org, User: "operator", Role: memory.RoleAdmin, Door: memory.FromCLI}
+	return s
+}
+
+// token makes one.
+func (s served) token(tb testing.TB, r memory.TokenRequest) string {
+	tb.Helper()
+	made, err := s.local.CreateToken(context.WithoutCancel(tb.Context()), s.admin, r)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return made.Text
+}
+
+// nowhere is a database that nothing may reach for: what works all the same works without one.
+const nowhere = "postgres://nobody@127.0.0.1:1/nothing"
+
+// TestScriptsOnServer runs scripts that also run on a database, and those of testdata/server, against a server.
+func TestScriptsOnServer(t *testing.T) {
+	t.Parallel()
+	p := scripts(func(_ *testscript.Env, tb testing.TB) map[string]string {
+		s := serveTest(tb)
+		depot, err := s.local.CreateProject(tb.Context(), s.admin, "depot", nil)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return map[string]string{
+			"STELE_SERVER": s.url, "STELE_DATABASE_URL": nowhere, "DEPOT": depot.ID.String(),
+			"STELE_TOKEN": s.token(tb, memory.TokenRequest{Name: "kim", Role: memory.RoleAdmin}),
+			"AGENT":       s.token(tb, memory.TokenRequest{Name: "lea"}),
+			"BOUND":       s.token(tb, memory.TokenRequest{Name: "robin", Project: "depot"}),
+			"CI":          s.token(tb, memory.TokenRequest{Name: "pipeline", Role: memory.RoleCI}),
+		}
+	})
+	p.Condition = func(name string) (bool, error) { return name == "server", nil }
+	own, err := filepath.Glob(filepath.Join("testdata", "server", "*.txtar"))
+	if err != nil || len(own) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	p.Files = own
+	for _, shared := range []string{"memories", "model", "terminal", "team", "export"} {
+		p.Files = append(p.Files, filepath.Join("testdata", "script", shared+".txtar"))
+	}
+	testscript.Run(t, p)
+}
+
+// remotely runs a command line against the server, in this process.
+func remotely(t *testing.T, variables map[string]string, args ...string) (string, int) {
+	t.Helper()
+	out := &bytes.Buffer{}
+	a := &app{
+		in: strings.NewReader("Tea is hot."), out: bufio.NewWriter(out), err: out, width: defaultWidth,
+		environment: config.Environment{Variables: variables}, dir: t.TempDir(),
+	}
+	defer a.close()
+	code := a.run(t.Context(), args)
+	return out.String(), code
+}
+
+// onServer says of each command that works against a server how it is called there and what it prints. Commands are in
+// the order of the life of a memory: each finds what those before it left.
+var onServer = []struct {
+	command string
+	args    []string
+	want    string // expression that the output fits
+	code    int
+}{
+	{"project create", []string{"shop"}, `Made project shop`, exitDone},
+	{"project list", nil, `  shop`, exitDone},
+	{"init", []string{"--no-model"}, `Project shop`, exitDone},
+	{"model check", []string{"MODEL"}, `Would import 1 system, 1 container`, exitDone},
+	{"model import", []string{"MODEL"}, `Imported 1 system, 1 container`, exitDone},
+	{"model show", nil, `API  container`, exitDone},
+	{"adr import", []string{"ADRS"}, `1 decision: 1 added`, exitDone},
+	{"remember", []string{"--kind", "pitfall", "--element", "shop.api", "--path", "api/tea.go", "--title", "Tea", "-"}, `Remembered m-`, exitDone},
+	{"recall", []string{"how hot is tea"}, `Tea is hot`, exitDone},
+	{"list", []string{"--since", "today"}, `Tea`, exitDone},
+	{"get", []string{"Tea"}, `by kim`, exitDone},
+	{"confirm", []string{"Tea"}, `Confirmed m-`, exitDone},
+	{"edit", []string{"Tea", "--tag", "brew"}, `tags: brew`, exitDone},
+	{"history", []string{"Tea"}, `by kim \(cli\)`, exitDone},
+	{"timeline", []string{"Tea"}, `> .*Tea`, exitDone},
+	{"why", []string{"api/tea.go:3"}, `Tea is hot`, exitDone},
+	{"context", []string{"make", "the", "API", "hotter"}, `shop.api`, exitDone},
+	{"map", nil, `1 of 2 elements documented`, exitDone},
+	{"export markdown", []string{"OUT"}, `Exported 1 memory`, exitDone},
+	{"export json", []string{"-"}, `Tea is hot`, exitDone},
+	{"forget", []string{"Tea"}, `Retired m-`, exitDone},
+	{"restore", []string{"HANDLE"}, `Restored m-`, exitDone},
+	{"org show", nil, `acme .*\n?you are kim, role admin`, exitDone},
+	{"token create", []string{"--name", "sam"}, `STELE_TOKEN=stele_[a-z2-7]+\n +STELE_SERVER=http://`, exitDone},
+	{"token list", nil, `sam, role agent`, exitDone},
+	{"token revoke", []string{"sam"}, `Revoked token sam`, exitDone},
+	{"audit", nil, `revoke_token`, exitDone},
+	{"doctor", nil, `ok  token +speaks for kim of organization acme, role admin`, exitDone},
+	{"mcp", nil, `error`, exitDone}, // what is no message of the protocol is answered with an error
+	{"config", nil, `token +\*+ · environment`, exitDone},
+	{"version", nil, `^stele `, exitDone},
+	{"completion", []string{"bash"}, `bash completion`, exitDone},
+}
+
+// No command is forgotten: each works against a server, or says that it needs the database.
+func TestEveryCommandKnowsOfServers(t *testing.T) {
+	t.Parallel()
+	s := serveTest(t)
+	variables := map[string]string{
+		"STELE_SERVER": s.url, "STELE_TOKEN": s.token(t, memory.TokenRequest{Name: "kim", Role: memory.RoleAdmin}),
+		"STELE_PROJECT": "shop", "STELE_DATABASE_URL": nowhere,
+	}
+	dir := t.TempDir()
+	model, adrs := filepath.Join(dir, "workspace.dsl"), filepath.Join(dir, "adr")
+	writeFile(t, model, "workspace {\n  !identifiers hierarchical\n  model {\n    shop = softwareSystem \"Shop\" {\n      api = container \"API\" \"makes tea\" \"Go\"\n    }\n  }\n}\n")
+	writeFile(t, filepath.Join(adrs, "0001-brew.md"), "# 1. Brew\n\n## Status\n\nAccepted\n\n## Context\n\nTea.\n")
+	known := map[string]bool{}
+	for _, tc := range onServer {
+		known[tc.command] = true
+		args := strings.Fields(tc.command)
+		for _, arg := range tc.args {
+			switch arg {
+			case "MODEL":
+				arg = model
+			case "ADRS":
+				arg = adrs
+			case "OUT":
+				arg = filepath.Join(dir, "out")
+			case "HANDLE":
+				shop, err := s.local.FindProject(t.Context(), s.admin, "shop")
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := s.admin
+				c.Project = shop.ID
+				page, err := s.local.List(t.Context(), c, memory.ListRequest{Status: memory.Retired})
+				if err != nil || len(page.Memories) != 1 {
+					t.Fatalf("retired: %v, %v", page.Memories, err)
+				}
+				arg = page.Memories[0].Handle
+			}
+			args = append(args, arg)
+		}
+		if out, code := remotely(t, variables, args...); code != tc.code || !regexp.MustCompile(tc.want).MatchString(out) {
+			t.Errorf("stele %s: exit code %d, want %d and %s in\n%s", tc.command, code, tc.code, tc.want, out)
+		}
+	}
+	a, _ := offline(nil)
+	root := a.root()
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+		if c.HasSubCommands() || c.Hidden {
+			return
+		}
+		name := strings.TrimPrefix(c.CommandPath(), root.Name()+" ")
+		if _, needs := c.Annotations[atDatabase]; !needs {
+			if !known[name] {
+				t.Errorf("whether stele %s works against a server is not known: add it to onServer, or make it needsDatabase", name)
+			}
+			return
+		}
+		args := strings.Fields(name)
+		for c.Args != nil && c.Args(c, args[strings.Count(name, " ")+1:]) != nil && len(args) < 6 {
+			args = append(args, "x")
+		}
+		out, code := remotely(t, variables, args...)
+		if want := "server: stele " + name + " works on the database itself, and commands go to a server; run it where the database is"; code != exitFailed || !strings.Contains(out, want) {
+			t.Errorf("stele %s: exit code %d, want %q in\n%s", name, code, want, out)
+		}
+	}
+	visit(root)
+}
+
+// A server that is away keeps an agent from nothing but the memory: the program starts, and lists its tools.
+func TestAgentWithoutServer(t *testing.T) {
+	t.Parallel()
+	variables := map[string]string{"STELE_SERVER": "http://127.0.0.1:1", "STELE_TOKEN": "stele_x", "STELE_DATABASE_URL": nowhere}
+	out := &bytes.Buffer{}
+	a := &app{
+		in: strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}` +
+			"\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/list"}` + "\n"),
+		out: bufio.NewWriter(out), err: out, width: defaultWidth, environment: config.Environment{Variables: variables}, dir: t.TempDir(),
+	}
+	defer a.close()
+	if code := a.run(t.Context(), []string{"mcp"}); code != exitDone || !strings.Contains(out.String(), "find_relevant_context") {
+		t.Errorf("exit code %d, %s", code, out)
+	}
+}
+
+// An agent's writes through stdio and a server name its program, its token and its connection.
+func TestAgentOnServer(t *testing.T) {
+	t.Parallel()
+	s := serveTest(t)
+	shop, err := s.local.CreateProject(t.Context(), s.admin, "shop", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := serve(t, program(t), "STELE_SERVER="+s.url, "STELE_TOKEN="+s.token(t, memory.TokenRequest{Name: "kim"}), "STELE_PROJECT=shop", "STELE_DATABASE_URL="+nowhere,
+		"XDG_CONFIG_HOME="+t.TempDir(), "HOME="+t.TempDir())
+	child.hello()
+	if got := child.call("remember", map[string]any{"content": "Stock is cached for 60 seconds.", "kind": "pitfall"}); !strings.Contains(got, "Stored m-") {
+		t.Errorf("remember: %s", got)
+	}
+	// What this connection was served and says again is an echo: the server knows the connection.
+	child.call("recall", map[string]any{"query": "stock"})
+	if got := child.call("remember", map[string]any{"content": "Stock is cached for 60 seconds.", "kind": "pitfall"}); !strings.Contains(got, "Nothing changed") {
+		t.Errorf("an echo: %s", got)
+	}
+	if got := child.call("remember", map[string]any{"content": "x", "kind": "trap"}); !strings.Contains(got, "kind") {
+		t.Errorf("a wrong kind: %s", got)
+	}
+	child.end()
+	c := s.admin
+	c.Project = shop.ID
+	page, err := s.local.List(t.Context(), c, memory.ListRequest{})
+	if err != nil || len(page.Memories) != 1 || page.Memories[0].Author != "tester/kim" || page.Memories[0].Origin != memory.FromMCP {
+		t.Errorf("got %+v, %v", page.Memories, err)
+	}
+	if page, err := s.local.AuditLog(t.Context(), s.admin, memory.AuditRequest{}); err != nil || len(page.Lines) == 0 || page.Lines[0].Subject == uuid.Nil || !strings.HasPrefix(page.Lines[0].Session, "mcp-") {
+		t.Errorf("the trail: %+v, %v", page.Lines, err)
+	}
+}
+
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
