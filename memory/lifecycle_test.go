@@ -202,3 +202,23 @@ func TestProjectsAreFoundByWhatTheyAreKnownBy(t *testing.T) {
 	_, err = w.FindProject(ctx, w.c, "depo")
 	wants(t, err, problem.NotFound, "depot", "shop")
 }
+
+// Whoever changed a memory knows it: their own change is no reason to read it again before they confirm it.
+func TestOnesOwnEditIsNoSurprise(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	m := w.remember(memory.RememberRequest{Content: "Parcels are weighed twice."}).Memory
+	mine, other := w.c, w.c
+	mine.Session, other.Session = "s1", "s2"
+	for _, c := range []memory.Caller{mine, other} {
+		_, err := w.Get(ctx, c, []string{m.Handle})
+		w.must(err)
+	}
+	_, err := w.Edit(ctx, mine, memory.EditRequest{Memory: m.Handle, Tags: &[]string{"scale"}})
+	w.must(err)
+	_, err = w.Confirm(ctx, mine, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
+	w.must(err)
+	_, err = w.Confirm(ctx, other, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
+	wants(t, err, problem.Stale, "revision 1, now 2")
+}

@@ -191,6 +191,8 @@ func (t *tx) Revise(ctx context.Context, r *memory.Record, ix memory.Index, by m
 	b.Queue(`INSERT INTO memory_versions (org_id, memory_id, revision, body, recorded_at, agent, user_name) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		t.org, r.ID, r.Revision, sealed, now, by.Agent, by.User)
 	b.Queue(`UPDATE memories SET revision = $3, expires_at = $4 WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID, r.Revision, r.ExpiresAt)
+	// Whoever changes a memory is answered with all of it.
+	b.Queue(`UPDATE impressions SET revision = $4 WHERE org_id = $1 AND memory_id = $2 AND session_id = $3`, t.org, r.ID, by.Session, r.Revision)
 	b.Queue(`DELETE FROM memory_paths WHERE org_id = $1 AND memory_id = $2 AND pattern <> ALL ($3::text[])`, t.org, r.ID, notNil(r.Paths))
 	t.queuePaths(b, r, by.Project)
 	b.Queue(`DELETE FROM links WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
