@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,7 @@ var plain = []string{
 	"memories.source_key", "memories.title_hash", "memories.text_hash", "links.target_hash",
 }
 
-// maxOpened bounds the texts that are opened: beyond, every text is opened with a probability that makes it about so many.
-// A hundred thousand take some seconds, and a fault of one in ten thousand is found all the same.
-const maxOpened = 100_000
+const defaultSample = 100_000
 
 // openTexts opens the keysets of every organization and, as the service and with its keys, their texts.
 func (s Server) openTexts(ctx context.Context, conn *pgx.Conn, restored postgres.Contents, r *Report) error {
@@ -56,8 +55,9 @@ func (s Server) openTexts(ctx context.Context, conn *pgx.Conn, restored postgres
 		r.Texts += n
 	}
 	sample := ""
-	if r.Texts > maxOpened {
-		sample = fmt.Sprintf("TABLESAMPLE BERNOULLI (%f)", 100*maxOpened/float64(r.Texts))
+	if most := cmp.Or(s.Sample, defaultSample); r.Texts > most {
+		// Each text with the probability that makes it about so many.
+		sample = fmt.Sprintf("TABLESAMPLE BERNOULLI (%f)", 100*float64(most)/float64(r.Texts))
 	}
 	rows, err := conn.Query(ctx, "SELECT org_id, master_key_id, data_keyset, index_keyset FROM public.organizations ORDER BY org_id")
 	if err != nil {

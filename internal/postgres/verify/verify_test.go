@@ -264,6 +264,23 @@ func TestOlderBackup(t *testing.T) {
 	}
 }
 
+// TestSample: where there are many texts, some of them are opened.
+func TestSample(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for n := range 60 {
+		if _, err := f.service.Remember(t.Context(), f.callers[0], memory.RememberRequest{Content: fmt.Sprintf("Nail%d is %d inches long.", n, n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.server.Sample = 30
+	r, err := f.server.Backup(t.Context(), filepath.Join(t.TempDir(), "many.dump"))
+	// Of 70 texts each with a probability of 3 in 7: none, or all, happens less often than once in 10^16 runs.
+	if err != nil || r.Texts < 70 || r.Opened == 0 || r.Opened == r.Texts {
+		t.Errorf("report %+v, %v", r, err)
+	}
+}
+
 // TestVerifyRefusals: what cannot be verified says why.
 func TestVerifyRefusals(t *testing.T) {
 	t.Parallel()
