@@ -64,13 +64,14 @@ func (c sealedColumn) page(first bool) string {
 }
 
 // update gives a statement that replaces the ciphertexts of rows: $2 are the new ones, and from $3 on the parts of the keys,
-// each an array of texts.
+// each an array of texts. They become values of the column's type before they are compared: under row-level security a
+// comparison with a cast in it may not enter an index.
 func (c sealedColumn) update() string {
 	parameters, names, same := make([]string, len(c.key)), make([]string, len(c.key)), make([]string, len(c.key))
 	for i, k := range c.key {
-		parameters[i] = fmt.Sprintf("$%d::text[]", i+3)
+		parameters[i] = fmt.Sprintf("($%d::text[])::%s[]", i+3, k.kind)
 		names[i] = fmt.Sprintf("k%d", i)
-		same[i] = fmt.Sprintf("t.%s = v.k%d::%s", k.name, i, k.kind)
+		same[i] = fmt.Sprintf("t.%s = v.k%d", k.name, i)
 	}
 	return fmt.Sprintf(`UPDATE %s AS t SET %s = v.sealed FROM unnest($2::bytea[], %s) AS v (sealed, %s) WHERE t.org_id = $1 AND %s`,
 		c.table, c.column, strings.Join(parameters, ", "), strings.Join(names, ", "), strings.Join(same, " AND "))
