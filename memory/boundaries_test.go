@@ -39,7 +39,12 @@ func TestReadsKnowTheirBounds(t *testing.T) {
 	} {
 		for _, ref := range []string{tc.secret.Handle, tc.secret.ID.String(), tc.secret.Title} {
 			asked := map[string]func() error{
-				"get":      func() error { _, err := w.Get(ctx, tc.c, []string{ref}); return err },
+				"get": func() error {
+					c := tc.c
+					c.Bound = c.Project // who is bound to no project may open it; see below
+					_, err := w.Get(ctx, c, []string{ref})
+					return err
+				},
 				"history":  func() error { _, err := w.History(ctx, tc.c, ref); return err },
 				"timeline": func() error { _, err := w.Timeline(ctx, tc.c, ref, 0); return err },
 				"confirm": func() error {
@@ -103,9 +108,18 @@ func TestReadsKnowTheirBounds(t *testing.T) {
 			t.Errorf("%s: the same words meet the memory: %+v", name, own)
 		}
 	}
+	// Who may look at every project opens by its handle what a widened recall named, and nothing of another user.
+	ms, err := w.Get(ctx, abroad, []string{here.Handle})
+	w.must(err)
+	if len(ms) != 1 || ms[0].ID != here.ID {
+		t.Errorf("opened %+v", ms)
+	}
+	_, err = w.Get(ctx, abroad, []string{mine.Handle})
+	wants(t, err, problem.NotFound)
+
 	// A link somebody wrote to their own memory leads nowhere for others.
 	m := w.remember(memory.RememberRequest{Content: "see [[" + mine.Handle + "]]", Elements: []string{"shop.web"}}).Memory
-	ms, err := w.Get(ctx, colleague, []string{m.Handle})
+	ms, err = w.Get(ctx, colleague, []string{m.Handle})
 	w.must(err)
 	if m.Links[0].Target != mine.Handle || ms[0].Links[0].Target != "" {
 		t.Errorf("the link leads the author to %+v and a colleague to %+v", m.Links, ms[0].Links)

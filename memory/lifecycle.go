@@ -12,8 +12,9 @@ import (
 	"github.com/stele-dev/stele/internal/problem"
 )
 
-// Get opens memories by handle, id or title, in the order asked. Those the caller may not see do not exist for it. The
-// session is taken to have been shown them.
+// Get opens memories by handle, id or title, in the order asked. Those the caller may not see do not exist for it; by
+// handle or id it also opens those of other projects that the caller may look at. The session is taken to have been shown
+// them.
 func (s *Service) Get(ctx context.Context, c Caller, refs []string) ([]Memory, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -28,7 +29,7 @@ func (s *Service) Get(ctx context.Context, c Caller, refs []string) ([]Memory, e
 	err := s.view(ctx, c, func(v View) error {
 		recs = make([]Record, 0, len(refs))
 		for _, ref := range refs {
-			r, err := s.record(ctx, v, c, "memories", ref)
+			r, err := s.find(ctx, v, c, "memories", ref, c.mayOpen)
 			if err != nil {
 				return err
 			}

@@ -165,7 +165,7 @@ func TestScopes(t *testing.T) {
 	p, err := w.CreateProject(ctx, w.c, "warehouse", nil)
 	w.must(err)
 	elsewhere := w.c
-	elsewhere.Project = p.ID
+	elsewhere.Project, elsewhere.Bound = p.ID, p.ID
 	_, err = w.Get(ctx, elsewhere, []string{here.Handle})
 	wants(t, err, problem.NotFound)
 	ms, err := w.Get(ctx, elsewhere, []string{mine.Handle, ours.Handle})

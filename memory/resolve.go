@@ -68,8 +68,19 @@ func (c Caller) spaceKeys() []SpaceKey {
 	return append(keys, SpaceKey{Personal, c.User}, SpaceKey{Organization, ""})
 }
 
-// record finds a memory by handle, id or title, of any status.
+// mayOpen tells whether the caller may open a memory whose handle or id it has: also one of another project it may look
+// at, since a recall that was widened to that project names it in its index.
+func (c Caller) mayOpen(r *Record) bool {
+	return c.sees(r) || r.Scope == Project && c.Bound == uuid.Nil
+}
+
+// record finds a memory that the caller sees by handle, id or title, of any status.
 func (s *Service) record(ctx context.Context, v View, c Caller, field, ref string) (*Record, error) {
+	return s.find(ctx, v, c, field, ref, c.sees)
+}
+
+// find is record for another idea of what may be found. A title is looked for where the caller is.
+func (s *Service) find(ctx context.Context, v View, c Caller, field, ref string, may func(*Record) bool) (*Record, error) {
 	ref = strings.TrimSpace(ref)
 	ref = strings.TrimSuffix(strings.TrimPrefix(ref, "[["), "]]")
 	if ref == "" {
@@ -93,7 +104,7 @@ func (s *Service) record(ctx context.Context, v View, c Caller, field, ref strin
 		if err != nil {
 			return nil, err
 		}
-		if len(recs) == 1 && c.sees(&recs[0]) {
+		if len(recs) == 1 && may(&recs[0]) {
 			return &recs[0], nil
 		}
 	}
