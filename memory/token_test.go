@@ -207,17 +207,23 @@ func everyQuestion(s *memory.Service, c memory.Caller) map[string]func(context.C
 			_, err := s.Confirm(ctx, c, memory.ConfirmRequest{Memory: "m-aaaaaaa", Holds: true})
 			return err
 		},
-		"edit":     func(ctx context.Context) error { _, err := s.Edit(ctx, c, memory.EditRequest{Memory: "x"}); return err },
-		"forget":   func(ctx context.Context) error { _, err := s.Forget(ctx, c, memory.ForgetRequest{Memory: "x"}); return err },
+		"edit": func(ctx context.Context) error { _, err := s.Edit(ctx, c, memory.EditRequest{Memory: "x"}); return err },
+		"forget": func(ctx context.Context) error {
+			_, err := s.Forget(ctx, c, memory.ForgetRequest{Memory: "x"})
+			return err
+		},
 		"restore":  func(ctx context.Context) error { _, err := s.Restore(ctx, c, "x"); return err },
 		"get":      func(ctx context.Context) error { _, err := s.Get(ctx, c, []string{"x"}); return err },
 		"list":     func(ctx context.Context) error { _, err := s.List(ctx, c, memory.ListRequest{}); return err },
 		"timeline": func(ctx context.Context) error { _, err := s.Timeline(ctx, c, "x", 1); return err },
 		"history":  func(ctx context.Context) error { _, err := s.History(ctx, c, "x"); return err },
-		"context":  func(ctx context.Context) error { _, err := s.Context(ctx, c, memory.ContextRequest{Task: "x"}); return err },
-		"why":      func(ctx context.Context) error { _, err := s.Why(ctx, c, "a.go", 0); return err },
-		"map":      func(ctx context.Context) error { _, err := s.Map(ctx, c); return err },
-		"model":    func(ctx context.Context) error { _, err := s.Model(ctx, c); return err },
+		"context": func(ctx context.Context) error {
+			_, err := s.Context(ctx, c, memory.ContextRequest{Task: "x"})
+			return err
+		},
+		"why":   func(ctx context.Context) error { _, err := s.Why(ctx, c, "a.go", 0); return err },
+		"map":   func(ctx context.Context) error { _, err := s.Map(ctx, c); return err },
+		"model": func(ctx context.Context) error { _, err := s.Model(ctx, c); return err },
 		"import model": func(ctx context.Context) error {
 			_, err := s.ImportModel(ctx, c, shopModel())
 			return err

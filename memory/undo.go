@@ -51,7 +51,7 @@ func (s *Service) Undo(ctx context.Context, c Caller, r UndoRequest) (UndoRespon
 	if err != nil {
 		return out, wrap("undo", err)
 	}
-	c.Retry = "" // one key cannot stand for many writes; running it again is harmless
+	c.Retry = ""                    // one key cannot stand for many writes; running it again is harmless
 	written := map[uuid.UUID]bool{} // these do not come back, whoever drove them out
 	restore := make([]AuditLine, 0, len(deeds))
 	for _, d := range deeds { // newest first: a chain of supersessions is taken off from its end
