@@ -21,6 +21,7 @@ FUZZTIME  ?= 10s
 BENCH     ?= .
 BENCHTIME ?= 1s
 COUNT     ?= 1
+SOAK      ?= 10m
 
 .PHONY: help
 help: ## list these targets
@@ -56,6 +57,10 @@ test: setup ## set up, vet, and run every test under the race detector: what CI 
 .PHONY: bench
 bench: setup ## run the benchmarks (BENCH=regexp BENCHTIME=1s COUNT=1 PACKAGES=./...); benchstat reads the output
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -count $(COUNT) -timeout 2h $(PACKAGES)
+
+.PHONY: soak
+soak: setup ## let 64 clients work on two servers for SOAK (10m) while database and server are stopped and killed
+	SOAK=$(SOAK) $(GO) test -run '^TestSoak$$' -count 1 -timeout 2h -v ./cmd/stele
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (10s), one after the other
