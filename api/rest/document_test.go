@@ -112,6 +112,44 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 	}
 }
 
+// TestGuideListsEveryOperation compares the table of the guide with the document, and that every path it shows exists.
+func TestGuideListsEveryOperation(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "rest.md"))
+	must(t, err)
+	_, table, found := strings.Cut(string(text), "## All there is")
+	if !found {
+		t.Fatal("the guide has no table")
+	}
+	listed := map[string]bool{}
+	for _, m := range regexp.MustCompile("`(GET|POST|PATCH|DELETE) ([^`]+)`").FindAllStringSubmatch(table, -1) {
+		path := m[2]
+		for short, long := range map[string]string{"P": "/v1/projects/{project}", "M": "/v1/projects/{project}/memories/{memory}"} {
+			if rest, ok := strings.CutPrefix(path, short); ok {
+				path = long + rest
+			}
+		}
+		listed[m[1]+" "+path] = true
+	}
+	for path, item := range document(t).Paths.Map() {
+		for method := range item.Operations() {
+			if !listed[method+" "+path] {
+				t.Errorf("the guide does not list %s %s", method, path)
+			}
+			delete(listed, method+" "+path)
+		}
+	}
+	for stray := range listed {
+		t.Errorf("the guide lists %s, which is not there", stray)
+	}
+	api := rest.New(rest.Options{})
+	for _, m := range regexp.MustCompile(`\$STELE(/v1[^ "?]*)`).FindAllStringSubmatch(string(text), -1) {
+		if api.Route(httptest.NewRequestWithContext(t.Context(), http.MethodGet, m[1], nil)) == "" && api.Route(httptest.NewRequestWithContext(t.Context(), http.MethodPost, m[1], nil)) == "" {
+			t.Errorf("the guide calls %s, which is not there", m[1])
+		}
+	}
+}
+
 // TestReferencesAreMarked finds the ids by their names, so that a new one cannot stay out of the matrix.
 func TestReferencesAreMarked(t *testing.T) {
 	t.Parallel()

@@ -79,7 +79,7 @@ func (a *API) follow(ctx context.Context, x *exchange, in *eventsQuery) (*stream
 		return nil, problem.Invalidf("limit", "a stream has no pages").Fix("leave it out, or send Accept: application/json for a page")
 	}
 	// The first page is asked for before anything is sent, so that what is wrong can still be said.
-	first, err := a.Service.Events(ctx, x.caller, after, limit)
+	first, err := a.service.Events(ctx, x.caller, after, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -89,16 +89,16 @@ func (a *API) follow(ctx context.Context, x *exchange, in *eventsQuery) (*stream
 			_ = marshal(x.w, first) // see marshal
 		}}, nil
 	}
-	done, err := a.Stream(x.r)
+	done, err := a.options.Stream(x.r)
 	if err != nil {
 		return nil, err
 	}
 	return &streamed{func(huma.Context) {
 		defer done()
-		s := &stream{w: x.w, control: http.NewResponseController(x.w), timeout: a.WriteTimeout}
+		s := &stream{w: x.w, control: http.NewResponseController(x.w), timeout: a.options.WriteTimeout}
 		if err := a.stream(ctx, x, s, first); err != nil && ctx.Err() == nil {
 			// The status is sent: all that is left is to end, and the client comes back with its last event.
-			a.Log.InfoContext(ctx, "a stream of events ended", "error", err)
+			a.options.Log.InfoContext(ctx, "a stream of events ended", "error", err)
 		}
 	}}, nil
 }
@@ -109,7 +109,7 @@ func (a *API) stream(ctx context.Context, x *exchange, s *stream, page memory.Ev
 	if err := s.open(page.Position, len(page.Events) == 0); err != nil {
 		return err
 	}
-	poll, beat := time.NewTicker(a.Poll), time.NewTicker(a.Heartbeat)
+	poll, beat := time.NewTicker(a.options.Poll), time.NewTicker(a.options.Heartbeat)
 	defer poll.Stop()
 	defer beat.Stop()
 	more := make(chan time.Time) // always ready
@@ -128,17 +128,17 @@ func (a *API) stream(ctx context.Context, x *exchange, s *stream, page memory.Ev
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-a.Done:
+		case <-a.options.Done:
 			return nil
 		case <-beat.C:
-			if err := a.Admitted(x.r); err != nil {
+			if err := a.options.Admitted(x.r); err != nil {
 				return err
 			}
 			if err := s.beat(); err != nil {
 				return err
 			}
 		case <-next:
-			events, err := a.Service.Events(ctx, x.caller, page.Position, 0)
+			events, err := a.service.Events(ctx, x.caller, page.Position, 0)
 			switch {
 			case err == nil:
 				page = events

@@ -59,7 +59,7 @@ func (a *API) failure(r *http.Request, err error) *failure {
 		// Either nobody waits, or the server gave this request no more time.
 		p = problem.New(problem.Unavailable, "", "the request took too long and was given up", "ask for less, or try again")
 	default:
-		a.Log.ErrorContext(r.Context(), "a request failed", "method", r.Method, "pattern", r.Pattern, "error", err)
+		a.options.Log.ErrorContext(r.Context(), "a request failed", "method", r.Method, "pattern", r.Pattern, "error", err)
 		p = problem.New(codeInternal, "", "something went wrong inside Stele; the server's log has the reason", "try again, and tell the operator if it stays")
 	}
 	f := newFailure(p)

@@ -37,7 +37,7 @@ func (a *API) lifecycle() {
 			if err != nil {
 				return nil, err
 			}
-			m, err := a.Service.Confirm(ctx, x.caller, memory.ConfirmRequest{Memory: in.Memory, Holds: in.Sent.Holds == nil || *in.Sent.Holds,
+			m, err := a.service.Confirm(ctx, x.caller, memory.ConfirmRequest{Memory: in.Memory, Holds: in.Sent.Holds == nil || *in.Sent.Holds,
 				Note: in.Sent.Note, Revision: revision, Seen: in.Sent.Seen})
 			return single(m), err
 		})
@@ -47,7 +47,7 @@ func (a *API) lifecycle() {
 	}
 	forget := func(erase bool) func(context.Context, *exchange, *forgetting) (*revised[memory.ForgetResponse], error) {
 		return func(ctx context.Context, x *exchange, in *forgetting) (*revised[memory.ForgetResponse], error) {
-			out, err := a.Service.Forget(ctx, x.caller, memory.ForgetRequest{Memory: in.Memory, Erase: erase, Reason: in.Sent.Reason})
+			out, err := a.service.Forget(ctx, x.caller, memory.ForgetRequest{Memory: in.Memory, Erase: erase, Reason: in.Sent.Reason})
 			out.Warnings = some(out.Warnings)
 			return &revised[memory.ForgetResponse]{etag(out.Memory), out}, err
 		}
@@ -68,14 +68,14 @@ func (a *API) lifecycle() {
 		summary: "Restore a memory", description: "Makes a retired or superseded memory live again. Another author's needs the reviewer role.",
 		answers: "The memory as it is now."},
 		func(ctx context.Context, x *exchange, in *restoring) (*revised[singleMemory], error) {
-			m, err := a.Service.Restore(ctx, x.caller, in.Memory)
+			m, err := a.service.Restore(ctx, x.caller, in.Memory)
 			return single(m), err
 		})
 	add(a, endpoint{id: "memory-history", method: http.MethodGet, path: pathMemory + "/history", tag: tagLifecycle,
 		summary: "History of a memory", description: "Gives every version of the text and everything that happened to the memory, oldest first.",
 		answers: "The memory with its versions and events."},
 		func(ctx context.Context, x *exchange, in *MemoryPath) (*revised[memory.HistoryResponse], error) {
-			out, err := a.Service.History(ctx, x.caller, in.Memory)
+			out, err := a.service.History(ctx, x.caller, in.Memory)
 			out.Versions, out.Events = some(out.Versions), some(out.Events)
 			return &revised[memory.HistoryResponse]{etag(out.Memory), out}, err
 		})
@@ -89,7 +89,7 @@ func (a *API) lifecycle() {
 		if err != nil {
 			return nil, err
 		}
-		out, err := a.Service.Timeline(ctx, x.caller, ref, limit)
+		out, err := a.service.Timeline(ctx, x.caller, ref, limit)
 		return &answer[memory.TimelineResponse]{out}, err
 	}
 	const about = "Shows what was recorded on the same elements around a memory, oldest first."
@@ -120,7 +120,7 @@ func (a *API) lifecycle() {
 		answers: "What became of the author's work, by handle.",
 		example: map[string]any{"author": "claude-code/alex", "since": "2030-01-31T12:00:00Z", "reason": "The token leaked.", "dry_run": true}},
 		func(ctx context.Context, x *exchange, in *undoing) (*answer[memory.UndoResponse], error) {
-			out, err := a.Service.Undo(ctx, x.caller, in.Sent)
+			out, err := a.service.Undo(ctx, x.caller, in.Sent)
 			return &answer[memory.UndoResponse]{out}, err
 		})
 }

@@ -99,14 +99,14 @@ func (a *API) memories() {
 		answers: "The memories.",
 		example: map[string]any{"memories": []string{"m-7k3f9qa"}}},
 		func(ctx context.Context, x *exchange, in *opening) (*answer[memoryList], error) {
-			ms, err := a.Service.Get(ctx, x.caller, in.Sent.Memories)
+			ms, err := a.service.Get(ctx, x.caller, in.Sent.Memories)
 			return &answer[memoryList]{memoryList{some(ms)}}, err
 		})
 	add(a, endpoint{id: "get-memory", method: http.MethodGet, path: pathMemory, tag: tagMemories,
 		summary: "Get a memory", description: "Gives a memory of any status, with its doubts in words. The session is taken to have been shown it.",
 		answers: "The memory."},
 		func(ctx context.Context, x *exchange, in *MemoryPath) (*revised[singleMemory], error) {
-			ms, err := a.Service.Get(ctx, x.caller, []string{in.Memory})
+			ms, err := a.service.Get(ctx, x.caller, []string{in.Memory})
 			if err != nil {
 				return nil, aboutMemory(err)
 			}
@@ -125,7 +125,7 @@ func (a *API) memories() {
 			if err != nil {
 				return nil, err
 			}
-			m, err := a.Service.Edit(ctx, x.caller, memory.EditRequest{Memory: in.Memory, Revision: revision, Elements: in.Sent.Elements,
+			m, err := a.service.Edit(ctx, x.caller, memory.EditRequest{Memory: in.Memory, Revision: revision, Elements: in.Sent.Elements,
 				Paths: in.Sent.Paths, Tags: in.Sent.Tags, Expires: in.Sent.Expires})
 			return single(m), err
 		})
@@ -156,7 +156,7 @@ func (a *API) list(ctx context.Context, x *exchange, in *listQuery) (*answer[mem
 	if r.Limit, err = in.Limit.value("limit"); err != nil {
 		return nil, err
 	}
-	page, err := a.Service.List(ctx, x.caller, r)
+	page, err := a.service.List(ctx, x.caller, r)
 	if err != nil {
 		return nil, spelled(err, "kinds", "kind")
 	}
@@ -165,7 +165,7 @@ func (a *API) list(ctx context.Context, x *exchange, in *listQuery) (*answer[mem
 }
 
 func (a *API) remember(ctx context.Context, x *exchange, r memory.RememberRequest) (*remembered, error) {
-	out, err := a.Service.Remember(ctx, x.caller, r)
+	out, err := a.service.Remember(ctx, x.caller, r)
 	if err != nil {
 		return nil, err
 	}

@@ -229,6 +229,14 @@ func TestRetryIsAnsweredAsTheFirst(t *testing.T) {
 	s.do(post(shop+"/memories", body).with("Idempotency-Key", strings.Repeat("k", 300))).refused(http.StatusUnprocessableEntity, problem.Invalid, "Idempotency-Key")
 	s.do(post(shop+"/memories", body).with("Idempotency-Key", "ключ")).refused(http.StatusUnprocessableEntity, problem.Invalid, "Idempotency-Key")
 
+	// A retry of an edit is answered as the first, although the revision it was bound to is gone.
+	edit := call{method: http.MethodPatch, path: shop + "/memories/" + as[memory.RememberResponse](first).Memory.Handle, body: fields{"tags": []string{"till"}}}.
+		with("Idempotency-Key", uuid.NewString()).with("If-Match", `"r1"`)
+	e1, e2 := s.do(edit).wants(http.StatusOK), s.do(edit).wants(http.StatusOK)
+	if string(e1.body) != string(e2.body) || e2.header.Get("ETag") != `"r2"` {
+		t.Errorf("the retry of an edit is answered %s, the first %s", e2.body, e1.body)
+	}
+
 	p1 := s.do(post("/v1/projects", fields{"name": "till"}).with("Idempotency-Key", key)).wants(http.StatusCreated)
 	p2 := s.do(post("/v1/projects", fields{"name": "till"}).with("Idempotency-Key", key)).wants(http.StatusCreated)
 	if string(p1.body) != string(p2.body) {

@@ -58,7 +58,7 @@ func (a *API) model() {
 			if in.Sent.Model == nil {
 				return nil, problem.Invalidf("model", "no model is given").Fix("send the elements, as `stele model show --json` does")
 			}
-			out, err := a.Service.ImportModel(ctx, x.caller, memory.ModelImport{Model: in.Sent.Model, Bindings: in.Sent.Bindings, Source: in.Sent.Source, DryRun: in.Sent.DryRun})
+			out, err := a.service.ImportModel(ctx, x.caller, memory.ModelImport{Model: in.Sent.Model, Bindings: in.Sent.Bindings, Source: in.Sent.Source, DryRun: in.Sent.DryRun})
 			return &answer[memory.ModelReport]{out}, err
 		})
 	add(a, endpoint{id: "list-elements", method: http.MethodGet, path: pathProject + "/elements", tag: tagModel,
@@ -89,14 +89,14 @@ func (a *API) model() {
 		example: map[string]any{"decisions": []any{map[string]any{"id": "4", "title": "Queue the orders", "status": "accepted",
 			"summary": "Orders wait in a queue.", "file": "0004-queue.md"}}, "source": "docs/adr"}},
 		func(ctx context.Context, x *exchange, in *importingDecisions) (*answer[memory.DecisionReport], error) {
-			out, err := a.Service.ImportDecisions(ctx, x.caller, in.Sent.Decisions, in.Sent.Source)
+			out, err := a.service.ImportDecisions(ctx, x.caller, in.Sent.Decisions, in.Sent.Source)
 			return &answer[memory.DecisionReport]{out}, err
 		})
 }
 
 // view gives the model with lists that are never null.
 func (a *API) view(ctx context.Context, x *exchange) (memory.ModelView, error) {
-	v, err := a.Service.Model(ctx, x.caller)
+	v, err := a.service.Model(ctx, x.caller)
 	v.Elements, v.Relationships, v.Bindings, v.Decisions = some(v.Elements), some(v.Relationships), some(v.Bindings), some(v.Decisions)
 	return v, err
 }

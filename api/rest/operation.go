@@ -145,7 +145,7 @@ func add[I, O any](a *API, e endpoint, run func(ctx context.Context, x *exchange
 			return nil, newFailure(problem.New(problem.Unauthenticated, "", "nobody was admitted", "send Authorization: Bearer stele_…"))
 		}
 		if p, ok := any(in).(interface{ project() string }); ok {
-			found, err := a.Service.FindProject(ctx, x.caller, p.project())
+			found, err := a.service.FindProject(ctx, x.caller, p.project())
 			if err != nil {
 				return nil, a.failure(x.r, err)
 			}

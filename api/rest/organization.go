@@ -41,7 +41,7 @@ func (a *API) organization() {
 		summary: "Who am I?", description: "Tells whom the token speaks for, in which role, and whether it is bound to one project.",
 		answers: "Who the token speaks for."},
 		func(ctx context.Context, x *exchange, _ *struct{}) (*answer[identity], error) {
-			org, err := a.Service.Organization(ctx, x.caller)
+			org, err := a.service.Organization(ctx, x.caller)
 			if err != nil {
 				return nil, err
 			}
@@ -53,7 +53,7 @@ func (a *API) organization() {
 			"Organizations are made by the operator, with `stele org create`.",
 		answers: "The organization."},
 		func(ctx context.Context, x *exchange, _ *struct{}) (*answer[organizationList], error) {
-			org, err := a.Service.Organization(ctx, x.caller)
+			org, err := a.service.Organization(ctx, x.caller)
 			if err != nil {
 				return nil, err
 			}
@@ -63,7 +63,7 @@ func (a *API) organization() {
 		summary: "List tokens", description: "Lists the tokens of the organization, live ones first. Their texts are not kept. Needs the admin role.",
 		answers: "The tokens."},
 		func(ctx context.Context, x *exchange, _ *struct{}) (*answer[tokenList], error) {
-			tokens, err := a.Service.Tokens(ctx, x.caller)
+			tokens, err := a.service.Tokens(ctx, x.caller)
 			if err != nil {
 				return nil, err
 			}
@@ -75,7 +75,7 @@ func (a *API) organization() {
 		answers: "The token with its text.",
 		example: map[string]any{"name": "alex", "role": "agent", "expires": "2030-12-31"}},
 		func(ctx context.Context, x *exchange, in *JSON[memory.TokenRequest]) (*answer[memory.NewToken], error) {
-			t, err := a.Service.CreateToken(ctx, x.caller, in.Sent)
+			t, err := a.service.CreateToken(ctx, x.caller, in.Sent)
 			return &answer[memory.NewToken]{t}, err
 		})
 	type tokenPath struct {
@@ -85,7 +85,7 @@ func (a *API) organization() {
 		summary: "Revoke a token", description: "Ends a token: from the next request on no server accepts it. Revoking it again changes nothing. Needs the admin role.",
 		answers: "The token, revoked."},
 		func(ctx context.Context, x *exchange, in *tokenPath) (*answer[memory.Token], error) {
-			t, err := a.Service.RevokeToken(ctx, x.caller, in.Token)
+			t, err := a.service.RevokeToken(ctx, x.caller, in.Token)
 			return &answer[memory.Token]{t}, err
 		})
 	add(a, endpoint{id: "read-audit-log", method: http.MethodGet, path: "/v1/audit", tag: tagOrganization,
@@ -101,7 +101,7 @@ func (a *API) organization() {
 			if err != nil {
 				return nil, err
 			}
-			page, err := a.Service.AuditLog(ctx, x.caller, memory.AuditRequest{Author: in.Author, Since: since, Limit: limit, Cursor: in.Cursor})
+			page, err := a.service.AuditLog(ctx, x.caller, memory.AuditRequest{Author: in.Author, Since: since, Limit: limit, Cursor: in.Cursor})
 			page.Lines = some(page.Lines)
 			return &answer[memory.AuditResponse]{page}, err
 		})

@@ -28,7 +28,7 @@ func (a *API) projects() {
 	add(a, endpoint{id: "list-projects", method: http.MethodGet, path: "/v1/projects", tag: tagProjects,
 		summary: "List projects", description: "Lists the projects that the token may know of, by name.", answers: "The projects."},
 		func(ctx context.Context, x *exchange, _ *struct{}) (*answer[projectList], error) {
-			projects, err := a.Service.Projects(ctx, x.caller)
+			projects, err := a.service.Projects(ctx, x.caller)
 			if err != nil {
 				return nil, err
 			}
@@ -42,13 +42,13 @@ func (a *API) projects() {
 		answers: "The project.",
 		example: map[string]any{"name": "shop", "identities": []string{"remote:example.org/shop"}}},
 		func(ctx context.Context, x *exchange, in *JSON[createProject]) (*answer[memory.ProjectInfo], error) {
-			p, err := a.Service.CreateProject(ctx, x.caller, in.Sent.Name, in.Sent.Identities)
+			p, err := a.service.CreateProject(ctx, x.caller, in.Sent.Name, in.Sent.Identities)
 			return info(p), err
 		})
 	add(a, endpoint{id: "get-project", method: http.MethodGet, path: pathProject, tag: tagProjects,
 		summary: "Get a project", description: "Finds a project by id, name or identity.", answers: "The project."},
 		func(ctx context.Context, x *exchange, in *ProjectPath) (*answer[memory.ProjectInfo], error) {
-			p, err := a.Service.FindProject(ctx, x.caller, in.Project)
+			p, err := a.service.FindProject(ctx, x.caller, in.Project)
 			return info(p), err
 		})
 	type addingIdentities struct {
@@ -61,10 +61,10 @@ func (a *API) projects() {
 		answers: "The project with all its identities.",
 		example: map[string]any{"identities": []string{"remote:example.org/mirror/shop"}}},
 		func(ctx context.Context, x *exchange, in *addingIdentities) (*answer[memory.ProjectInfo], error) {
-			if err := a.Service.AddIdentities(ctx, x.caller, x.caller.Project, in.Sent.Identities); err != nil {
+			if err := a.service.AddIdentities(ctx, x.caller, x.caller.Project, in.Sent.Identities); err != nil {
 				return nil, err
 			}
-			p, err := a.Service.FindProject(ctx, x.caller, x.caller.Project.String())
+			p, err := a.service.FindProject(ctx, x.caller, x.caller.Project.String())
 			return info(p), err
 		})
 }

@@ -19,7 +19,7 @@ func (a *API) questions() {
 		answers: "What is known, best first.",
 		example: map[string]any{"query": "orders arrive twice", "limit": 5}},
 		func(ctx context.Context, x *exchange, in *recalling) (*answer[memory.RecallResponse], error) {
-			out, err := a.Service.Recall(ctx, x.caller, in.Sent)
+			out, err := a.service.Recall(ctx, x.caller, in.Sent)
 			out.Results, out.Index = some(out.Results), some(out.Index)
 			return &answer[memory.RecallResponse]{out}, err
 		})
@@ -32,7 +32,7 @@ func (a *API) questions() {
 		answers: "The elements, best first.",
 		example: map[string]any{"task": "Let customers cancel an order", "limit": 3}},
 		func(ctx context.Context, x *exchange, in *finding) (*answer[memory.ContextResponse], error) {
-			out, err := a.Service.Context(ctx, x.caller, in.Sent)
+			out, err := a.service.Context(ctx, x.caller, in.Sent)
 			out.Elements = some(out.Elements)
 			return &answer[memory.ContextResponse]{out}, err
 		})
@@ -51,14 +51,14 @@ func (a *API) questions() {
 			if err != nil {
 				return nil, err
 			}
-			out, err := a.Service.Why(ctx, x.caller, in.Path, line)
+			out, err := a.service.Why(ctx, x.caller, in.Path, line)
 			return &answer[memory.WhyResponse]{out}, err
 		})
 	add(a, endpoint{id: "knowledge-map", method: http.MethodGet, path: pathProject + "/knowledge-map", tag: tagQuestions,
 		summary: "Knowledge map", description: "Shows which elements of the model are documented, how fresh that is, and where nobody wrote anything.",
 		answers: "The map."},
 		func(ctx context.Context, x *exchange, _ *ProjectPath) (*answer[memory.Map], error) {
-			out, err := a.Service.Map(ctx, x.caller)
+			out, err := a.service.Map(ctx, x.caller)
 			out.Elements, out.Holes = some(out.Elements), some(out.Holes)
 			return &answer[memory.Map]{out}, err
 		})

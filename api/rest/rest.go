@@ -82,8 +82,8 @@ type Options struct {
 
 // API is the door. It is safe for concurrent use.
 type API struct {
-	Options
-
+	service  Service
+	options  Options
 	mux      *http.ServeMux
 	huma     huma.API
 	document []byte
@@ -102,7 +102,7 @@ func New(o Options) *API {
 		o.Admitted = func(*http.Request) error { return nil }
 	}
 	o.Poll, o.Heartbeat, o.WriteTimeout = cmp.Or(o.Poll, time.Second), cmp.Or(o.Heartbeat, 15*time.Second), cmp.Or(o.WriteTimeout, 10*time.Second)
-	a := &API{Options: o, mux: http.NewServeMux()}
+	a := &API{service: o.Service, options: o, mux: http.NewServeMux()}
 	a.huma = humago.New(a.mux, configuration(cmp.Or(o.Version, "1")))
 	a.huma.UseMiddleware(a.admit)
 	a.organization()

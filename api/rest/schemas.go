@@ -215,6 +215,9 @@ func (a *API) describe() {
 			}
 			a.describeField(p, f.Type, sent[name], options == "omitempty")
 			p.Description = descriptionOf(name, key)
+			if values, ok := narrower[name+"."+key]; ok {
+				p.Enum = oneOf(values...).Enum
+			}
 			if ref, ok := references[name+"."+key]; ok {
 				holder := p
 				if p.Items != nil {
@@ -282,6 +285,15 @@ func operations(doc *huma.OpenAPI) []*huma.Operation {
 // order puts reading before writing.
 func order(op *huma.Operation) int {
 	return slices.Index([]string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete}, op.Method)
+}
+
+// narrower lists the kinds where not every one can stand: work sessions alone write outcomes, and decisions are no memories.
+var narrower = map[string][]memory.Kind{
+	"RememberRequest.kind": {memory.Pitfall, memory.Convention, memory.Note},
+	"SupersedeMemory.kind": {memory.Pitfall, memory.Convention, memory.Note},
+	"Memory.kind":          memory.Kinds,
+	"StreamEvent.kind":     memory.Kinds,
+	"TimelineEntry.kind":   memory.Kinds,
 }
 
 // references says what the ids in parameters (by name) and in fields of requests are ids of.
