@@ -119,6 +119,13 @@ func UpdateMasterFile(path string, change func(*Master) (*Master, error)) (*Mast
 	if err != nil || m == old {
 		return m, errors.Join(err, f.Close())
 	}
+	replaced, err := os.Stat(path)
+	if err == nil {
+		err = keepOwner(f, replaced)
+	}
+	if err != nil {
+		return nil, errors.Join(fileProblem(path, "cannot be replaced", err), f.Close())
+	}
 	if err := writeMaster(f, m); err != nil {
 		return nil, fileProblem(path, "cannot be replaced", err)
 	}

@@ -1,0 +1,13 @@
+//go:build unix
+
+package secret_test
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+func sameOwner(a, b fs.FileInfo) bool {
+	x, y := a.Sys().(*syscall.Stat_t), b.Sys().(*syscall.Stat_t) //nolint:forcetypeassert // as package os documents
+	return x.Uid == y.Uid && x.Gid == y.Gid
+}
