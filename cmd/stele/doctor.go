@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -87,9 +89,14 @@ func (a *app) examine(ctx context.Context) []finding {
 		bad("settings", err)
 		return out
 	}
-	if unknown := a.environment.Unknown(); len(unknown) > 0 {
+	unknown, file := a.environment.Unknown(), exposed(c, a.environment.File())
+	if len(unknown) > 0 {
 		bad("settings", problem.Invalidf("", "%s means nothing to this program", strings.Join(unknown, ", ")).Fix("stele config shows what can be set"))
-	} else {
+	}
+	if file != "" {
+		bad("settings", problem.Invalidf("", "%s holds a token, and others on this machine can read it", file).Fix("chmod 600 %s", quoteName(file)))
+	}
+	if len(unknown) == 0 && file == "" {
 		good("settings", "read; stele config shows them")
 	}
 	if c.Server != "" {
@@ -134,6 +141,18 @@ func (a *app) examine(ctx context.Context) []finding {
 	return out
 }
 
+// exposed names the configuration file when the token comes from there and others can read it.
+func exposed(c config.Config, file string) string {
+	for _, v := range c.Values() {
+		if v.Key == "token" && strings.HasPrefix(v.Source, "file ") && runtime.GOOS != "windows" {
+			if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
+				return file
+			}
+		}
+	}
+	return ""
+}
+
 // examining bounds how long a server is waited for: whoever asks what is wrong wants to know now.
 const examining = 10 * time.Second
 
@@ -155,7 +174,7 @@ func (a *app) examineServer(ctx context.Context, good func(name, format string, 
 		// A proxy may let through nothing but the API, which works.
 		good("server", "%s answers", opened.remote.URL())
 	default:
-		good("server", "%s answers, stele %s", opened.remote.URL(), version)
+		good("server", "%s answers, version %s of the API", opened.remote.URL(), version)
 	}
 	org, err := opened.Organization(ctx, opened.caller())
 	if err != nil {

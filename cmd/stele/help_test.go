@@ -100,6 +100,18 @@ func TestReport(t *testing.T) {
 	if want := "stele: title: \"a b\" is taken; say another; or --supersedes m-7k3f9qa\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
+	// A person's window does not cut a word.
+	a, out = offline(nil)
+	a.interactive = true
+	a.report(problem.New(problem.Invalid, "", strings.Repeat("a word and another, ", 8), "see: stele --help"))
+	for l := range strings.Lines(out.String()) {
+		if columns(strings.TrimRight(l, "\n")) > defaultWidth {
+			t.Errorf("more than %d columns: %q", defaultWidth, l)
+		}
+	}
+	if strings.Count(out.String(), "\n  ") < 2 {
+		t.Errorf("not wrapped: %q", out)
+	}
 	a, out = offline(nil)
 	if code := a.run(t.Context(), []string{"recall", "--frob", "--json"}); code != exitFailed || !strings.Contains(out.String(), `"detail": "unknown flag: --frob"`) {
 		t.Errorf("exit code %d, %s", code, out)

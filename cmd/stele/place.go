@@ -287,8 +287,14 @@ func (b *backend) make(ctx context.Context, c memory.Caller, name string, identi
 			numbered = fmt.Sprintf("%s-%d", name, n)
 		}
 		p, err := b.CreateProject(ctx, c, numbered, kept)
-		// Two repositories of one name are two projects; without identities the name is all there is, so it is the same one.
+		// Two repositories of one name are two projects; without identities the name is all there is, so on one machine it
+		// is the same one.
 		if problem.Is(err, problem.Conflict) && n < maxSameName {
+			if len(kept) == 0 && b.remote != nil {
+				// Somebody else may have meant another repository by that name.
+				return uuid.Nil, problem.New(problem.Conflict, "project", fmt.Sprintf("the server has a project %q, and nothing tells whether it is this repository", name),
+					"to work in it: stele --project "+quoteName(name)+" init", "else make one by another name: stele --project NAME init")
+			}
 			if len(kept) == 0 {
 				found, ferr := b.FindProject(ctx, c, name)
 				return found.ID, ferr

@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command line as people and scripts do, each script on a database of its own.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	p := scripts(func(_ *testscript.Env, tb testing.TB) map[string]string {
+	p := scripts(func(tb testing.TB) map[string]string {
+		tb.Helper()
 		d := pgtest.NewDatabase(tb)
 		return map[string]string{"STELE_DATABASE_URL": d.App, "OWNER_URL": d.Owner, "ADMIN_URL": d.Admin, "STELE_USER": "kim"}
 	})
@@ -34,7 +35,7 @@ func TestScripts(t *testing.T) {
 
 // scripts is how scripts are run; variables gives those that say where the memories are. The condition [server] holds
 // where that is a server.
-func scripts(variables func(e *testscript.Env, tb testing.TB) map[string]string) testscript.Params {
+func scripts(variables func(tb testing.TB) map[string]string) testscript.Params {
 	return testscript.Params{
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -49,7 +50,7 @@ func scripts(variables func(e *testscript.Env, tb testing.TB) map[string]string)
 			if !ok {
 				return errors.New("the runner is no testing.TB")
 			}
-			for name, value := range variables(e, tb) {
+			for name, value := range variables(tb) {
 				e.Setenv(name, value)
 			}
 			for name, value := range map[string]string{

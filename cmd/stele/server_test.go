@@ -67,7 +67,8 @@ const nowhere = "postgres://nobody@127.0.0.1:1/nothing"
 // TestScriptsOnServer runs scripts that also run on a database, and those of testdata/server, against a server.
 func TestScriptsOnServer(t *testing.T) {
 	t.Parallel()
-	p := scripts(func(_ *testscript.Env, tb testing.TB) map[string]string {
+	p := scripts(func(tb testing.TB) map[string]string {
+		tb.Helper()
 		s := serveTest(tb)
 		depot, err := s.local.CreateProject(tb.Context(), s.admin, "depot", nil)
 		if err != nil {
