@@ -44,7 +44,7 @@ func (s *Service) Remember(ctx context.Context, c Caller, r RememberRequest) (Re
 		return RememberResponse{}, err
 	}
 	d.index = indexOf(&Memory{Title: d.Title, Content: d.Content, Why: d.Why, Tags: d.Tags}) // not under the lock
-	d.vector, d.model = s.embedForWrite(ctx, d.embeddingText())
+	d.vector, d.model, d.refused = s.embedForWrite(ctx, d.embeddingText())
 
 	var out RememberResponse
 	for range maxDraws {
@@ -79,6 +79,7 @@ type draft struct {
 	warnings   []string
 	vector     []float32
 	model      string
+	refused    bool // the model cannot embed the text
 	index      Index // without the names of elements
 }
 
@@ -217,19 +218,23 @@ func embeddingText(title, content string) string {
 	return title + "\n" + content
 }
 
-// embedForWrite gives a vector within the budget, or none: a missing vector is no error.
-func (s *Service) embedForWrite(ctx context.Context, text string) (vector []float32, model string) {
+// embedForWrite gives a vector within the budget, or none: a missing vector is no error. A text that the model refused
+// gets none later either.
+func (s *Service) embedForWrite(ctx context.Context, text string) (vector []float32, model string, refused bool) {
 	model = s.embedder.Model()
 	if model == "" {
-		return nil, ""
+		return nil, "", false
 	}
 	ctx, cancel := context.WithTimeout(ctx, embedBudget)
 	defer cancel()
 	vs, err := s.embedder.Embed(ctx, []string{text})
-	if err != nil || len(vs) != 1 || !usable(vs[0]) {
-		return nil, model
+	if err != nil || len(vs) != 1 {
+		return nil, model, false
 	}
-	return vs[0], model
+	if !usable(vs[0]) {
+		return nil, model, true
+	}
+	return vs[0], model, false
 }
 
 // usable tells whether a vector has a direction: a provider may answer with zeros or with no numbers at all.
@@ -304,6 +309,10 @@ func (s *Service) place(ctx context.Context, tx Tx, c Caller, d *draft, out *Rem
 	}
 	if d.vector != nil {
 		if err := tx.SetVector(ctx, r.Space, r.Seq, d.model, d.vector); err != nil {
+			return err
+		}
+	} else if d.refused {
+		if err := tx.RefuseVector(ctx, r.ID, d.model); err != nil {
 			return err
 		}
 	}

@@ -80,6 +80,7 @@ type View interface {
 	knowledgeView
 	eventView
 	auditView
+	backlog
 }
 
 // recordView reads memories one by one.
@@ -272,6 +273,8 @@ type Tx interface {
 	Cite(ctx context.Context, memory uuid.UUID, session string, observed bool, now time.Time) error
 	// SetVector stores a vector of a live memory.
 	SetVector(ctx context.Context, space, seq int32, model string, vector []float32) error
+	// RefuseVector notes that a model cannot embed the current text of a memory.
+	RefuseVector(ctx context.Context, memory uuid.UUID, model string) error
 	// Audit appends to the trail.
 	Audit(ctx context.Context, by Caller, entries ...AuditEntry) error
 

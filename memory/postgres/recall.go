@@ -381,12 +381,13 @@ func (m *searcher) look(ctx context.Context, among []candidate, best float64) (o
 	return out, most, err
 }
 
-// Unindexed counts live memories without a vector.
+// Unindexed counts live memories without a vector that are to get one.
 func (v *view) Unindexed(ctx context.Context, spaces []int32, model string, at time.Time) (int, error) {
 	var n int
 	err := v.tx.QueryRow(ctx, `
 		SELECT count(*)::int FROM memories m
 		WHERE m.org_id = $1 AND m.space_id = ANY ($2) AND m.status = 'live' AND (m.expires_at IS NULL OR m.expires_at > $4)
+		  AND m.refused_by <> $3
 		  AND NOT EXISTS (SELECT FROM vectors x WHERE x.org_id = $1 AND x.model = $3 AND x.space_id = m.space_id AND x.seq = m.seq)`,
 		v.org, spaces, model, at).Scan(&n)
 	return n, err

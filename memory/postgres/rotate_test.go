@@ -162,7 +162,7 @@ func (s *site) look(r replica) string {
 	s.must(err)
 	all = append(all, list)
 	for i, m := range list.Memories {
-		if i%6 != 0 {
+		if i%8 != 0 {
 			continue
 		}
 		h, err := r.History(ctx, s.caller, m.Handle)
@@ -307,7 +307,7 @@ func (l *traffic) write(r replica, worker, n int) error {
 // Two replicas read and write while a third changes the data key: nothing fails, and afterwards the old key opens nothing.
 func TestRotateDataUnderLoad(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, 260)
+	s := newSite(t, 210)
 	a, b, operator := s.replica(), s.replica(), s.replica()
 	before := s.status(a)
 	l := s.traffic(a, b)
@@ -323,7 +323,7 @@ func TestRotateDataUnderLoad(t *testing.T) {
 	}))
 	l.await(20, 5)
 	l.stop()
-	if last < 260 || steps < 8 {
+	if last < 210 || steps < 8 {
 		t.Errorf("%d texts in %d steps: that was no rotation of everything", last, steps)
 	}
 	after := s.status(a)
@@ -340,7 +340,7 @@ func TestRotateDataUnderLoad(t *testing.T) {
 // What is read is the same before and after every kind of rotation, through caches that were warm and cold ones.
 func TestRotationChangesNothingReaders(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, 100)
+	s := newSite(t, 60)
 	one := func(c *postgres.Config) { c.MaxConns = 1 } // every read finds what its connection kept
 	warm, operator := s.replica(one), s.replica()
 	ctx := context.Background()
@@ -409,7 +409,7 @@ func (s *site) sameRules(r replica) {
 // While the index is built anew, readers find everything and writers wait; when it is done the writers go on.
 func TestRotateIndexUnderLoad(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, 260)
+	s := newSite(t, 210)
 	a, b, operator := s.replica(), s.replica(), s.replica()
 	before := s.status(a)
 	l := s.traffic(a, b)
@@ -419,7 +419,7 @@ func TestRotateIndexUnderLoad(t *testing.T) {
 			l.await(4, 0)
 			written = l.writes.Load() // a write that had its answer only to be counted is counted by now
 		}
-		l.await(20, 0)
+		l.await(8, 0)
 		if n := l.writes.Load(); n > written {
 			t.Errorf("%d writes were done while the index was built", n-written)
 		}
@@ -466,7 +466,7 @@ func TestRotateDataWaitsForARow(t *testing.T) {
 // A rotation that was interrupted leaves everything readable, and the next one finishes it.
 func TestInterruptedRotation(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, 260)
+	s := newSite(t, 210)
 	a, operator := s.replica(), s.replica()
 	before, want := s.status(a), s.look(a)
 	total := 0

@@ -1,0 +1,143 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// backlog is the part of a Store that knows which memories lack a vector.
+type backlog interface {
+	// Waiting gives live memories of the organization with an id above after that have no vector of the model and were not
+	// refused by it, by id, at most limit; and how many there are in all.
+	Waiting(ctx context.Context, model string, after uuid.UUID, limit int) (ids []uuid.UUID, total int, err error)
+}
+
+// backfillBatch is how many texts are sent to a provider at once, and stored in one transaction of a space at most: a
+// remember of that space waits no longer than storing so many vectors takes.
+const backfillBatch = 32
+
+// Backfilled tells what a backfill did.
+type Backfilled struct {
+	Model   string `json:"model"`
+	Filled  int    `json:"filled"`  // vectors stored
+	Refused int    `json:"refused"` // texts the model cannot embed; they are found by words
+	Waiting int    `json:"waiting"` // still without a vector
+}
+
+// Backfill gives vectors of the configured model to live memories of an organization that have none: written while the
+// provider was away, before there was one, or under another model. Several processes may do so at once; a vector is stored
+// only while the text is the one it was made of. since limits it to memories written from then on; zero means all. It ends
+// with the provider's error when that is away, and goes on where it ended when it is called again.
+//
+// A late vector never merges two memories: whoever reads them decides.
+func (s *Service) Backfill(ctx context.Context, org uuid.UUID, since time.Time, progress func(Backfilled)) (Backfilled, error) {
+	out := Backfilled{Model: s.embedder.Model()}
+	if out.Model == "" {
+		return out, nil
+	}
+	after := idBefore(since)
+	for {
+		var recs []Record
+		var total int
+		err := s.store.View(ctx, org, func(v View) error {
+			ids, n, err := v.Waiting(ctx, out.Model, after, backfillBatch)
+			if err != nil {
+				return err
+			}
+			total = n
+			recs, err = v.Records(ctx, ids)
+			return err
+		})
+		if err != nil {
+			return out, fmt.Errorf("backfill: %w", err)
+		}
+		out.Waiting = total
+		if progress != nil {
+			progress(out)
+		}
+		if len(recs) == 0 {
+			return out, nil
+		}
+		after = recs[len(recs)-1].ID
+		if err := s.fill(ctx, org, recs, &out); err != nil {
+			return out, fmt.Errorf("backfill: %w", err)
+		}
+	}
+}
+
+// idBefore is an id that sorts before all ids made since a moment: ids are UUIDv7, which begin with milliseconds.
+func idBefore(since time.Time) uuid.UUID {
+	var id uuid.UUID
+	if since.IsZero() {
+		return id
+	}
+	ms := since.UnixMilli()
+	for n := range 6 {
+		id[n] = byte(ms >> (8 * (5 - n)))
+	}
+	return id
+}
+
+// fill embeds the texts of memories and stores the vectors, space by space.
+func (s *Service) fill(ctx context.Context, org uuid.UUID, recs []Record, out *Backfilled) error {
+	texts := make([]string, len(recs))
+	for n := range recs {
+		texts[n] = embeddingText(recs[n].Title, recs[n].Content)
+	}
+	vectors, err := s.embedder.Embed(ctx, texts)
+	if err == nil && len(vectors) != len(texts) {
+		err = fmt.Errorf("the provider gave %d vectors for %d texts", len(vectors), len(texts))
+	}
+	if err != nil {
+		return err
+	}
+	bySpace := map[SpaceKey][]int{}
+	for n := range recs {
+		bySpace[recs[n].spaceKey()] = append(bySpace[recs[n].spaceKey()], n)
+	}
+	for key, members := range bySpace {
+		var filled, refused int
+		err := s.store.Write(ctx, org, []SpaceKey{key}, func(tx Tx) error {
+			filled, refused = 0, 0
+			ids := make([]uuid.UUID, len(members))
+			for i, n := range members {
+				ids[i] = recs[n].ID
+			}
+			now, err := tx.Records(ctx, ids)
+			if err != nil {
+				return err
+			}
+			current := map[uuid.UUID]*Record{}
+			for i := range now {
+				current[now[i].ID] = &now[i]
+			}
+			for _, n := range members {
+				// Forgotten, erased or changed meanwhile: the vector would be of a text that is no more.
+				r := current[recs[n].ID]
+				if r == nil || r.Status != Live || r.Title != recs[n].Title || r.Content != recs[n].Content {
+					continue
+				}
+				if usable(vectors[n]) {
+					err = tx.SetVector(ctx, r.Space, r.Seq, out.Model, vectors[n])
+					filled++
+				} else {
+					err = tx.RefuseVector(ctx, r.ID, out.Model)
+					refused++
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		out.Filled += filled
+		out.Refused += refused
+	}
+	return nil
+}
