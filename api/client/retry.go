@@ -56,7 +56,7 @@ func (c *Client) call(ctx context.Context, r request, out any) error {
 		if f == nil {
 			return body, nil
 		}
-		if bounded.Err() != nil && last != nil {
+		if last != nil && errors.Is(f.problem, context.DeadlineExceeded) {
 			// What ended this attempt is the time; what went wrong is what went wrong before.
 			f.problem = last.problem
 		}
