@@ -8,6 +8,6 @@ import (
 )
 
 func sameOwner(a, b fs.FileInfo) bool {
-	x, y := a.Sys().(*syscall.Stat_t), b.Sys().(*syscall.Stat_t) //nolint:forcetypeassert // as package os documents
+	x, y := a.Sys().(*syscall.Stat_t), b.Sys().(*syscall.Stat_t)
 	return x.Uid == y.Uid && x.Gid == y.Gid
 }

@@ -1,6 +1,7 @@
 package secret_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -72,7 +73,7 @@ func TestSourceHashesSurviveRotation(t *testing.T) {
 		} else if len(wrapped.Index) > size+8 { // ids of keys are varints
 			t.Errorf("rotation %d: the keyset takes %d bytes, it took %d after the first: keys pile up", i+1, len(wrapped.Index), size)
 		}
-		if wrapped.Equal(w) || !wrapped.Equal(wrapped) {
+		if copied := wrapped; wrapped.Equal(w) || !wrapped.Equal(copied) {
 			t.Error("keysets are compared wrongly")
 		}
 		w = wrapped
@@ -99,7 +100,7 @@ func TestPrefixTellsTheNewestDataKey(t *testing.T) {
 		sealed, by *secret.Keys
 		newest     bool
 	}{{old, old, true}, {old, both, false}, {both, both, true}, {both, only, true}, {old, only, false}, {both, old, false}} {
-		if got := strings.HasPrefix(string(seal(t, c.sealed, loc, "x")), string(c.by.Prefix())); got != c.newest {
+		if got := bytes.HasPrefix(seal(t, c.sealed, loc, "x"), c.by.Prefix()); got != c.newest {
 			t.Errorf("prefix %x: %v, want %v", c.by.Prefix(), got, c.newest)
 		}
 	}

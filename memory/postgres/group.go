@@ -180,9 +180,10 @@ func (g *groups) putBack(q *queue, group []*job) {
 	q.jobs = append(again, q.jobs...)
 }
 
-// run executes a group and tells every job how it went; it is false, and tells none, when the keys are being changed. A job that fails takes back what it wrote and leaves the others
-// alone. When one fails so that the transaction is lost with it, as when its caller gives up in the middle of a statement,
-// nothing is stored, and the others run once more, each by itself. When the database fails, all fail.
+// run executes a group and tells every job how it went; it is false, and tells none, when the keys are being changed. A job
+// that fails takes back what it wrote and leaves the others alone. When one fails so that the transaction is lost with it, as
+// when its caller gives up in the middle of a statement, nothing is stored, and the others run once more, each by itself. When
+// the database fails, all fail.
 func (s *Store) run(org uuid.UUID, spaces []memory.SpaceKey, group []*job) (ran bool) {
 	err := errPanicked // unless the transaction returns
 	defer func() {

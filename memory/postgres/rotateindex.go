@@ -109,7 +109,7 @@ func (x *reindexer) index(ctx context.Context, records []memory.Record) error {
 		e := x.entry(memory.IndexOf(&r.Memory))
 		ids, titles, texts, counts = append(ids, r.ID), append(titles, e.title), append(texts, e.text), append(counts, int32(len(e.terms))) //nolint:gosec // bounded by the text
 		for ordinal, link := range r.Links {
-			linking, ordinals, targets = append(linking, r.ID), append(ordinals, int32(ordinal)), append(targets, x.linkHash(link.Text)) //nolint:gosec // bounded by the text
+			linking, ordinals, targets = append(linking, r.ID), append(ordinals, int32(ordinal)), append(targets, x.linkHash(link.Text))
 		}
 		if r.Status != memory.Live {
 			continue

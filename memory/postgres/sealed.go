@@ -59,7 +59,7 @@ func (c sealedColumn) page(first bool) string {
 	if !first {
 		after = fmt.Sprintf(" AND (%s) > (%s)", strings.Join(names, ", "), strings.Join(last, ", "))
 	}
-	return fmt.Sprintf(`SELECT ARRAY[%s], ARRAY[%s], %s FROM %s WHERE %s%s ORDER BY %s LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED`,
+	return fmt.Sprintf(`SELECT ARRAY[%s] AS key, ARRAY[%s] AS place, %s FROM %s WHERE %s%s ORDER BY %s LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED`,
 		strings.Join(texts, ", "), strings.Join(row, ", "), c.column, c.table, c.older(), after, strings.Join(names, ", "))
 }
 
