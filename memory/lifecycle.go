@@ -169,6 +169,8 @@ func (s *Service) notStale(ctx context.Context, tx Tx, c Caller, r *Record, revi
 	}
 	read := cmp.Or(revision, shown.Revision)
 	switch {
+	case revision > r.Revision:
+		return problem.New(problem.Stale, "revision", fmt.Sprintf("%s is at revision %d, not %d", r.Handle, r.Revision, revision), "read it again")
 	case read != 0 && read < r.Revision:
 		return stale(fmt.Sprintf("changed since you were shown it (revision %d, now %d)", read, r.Revision))
 	case shown.Revision != 0 && r.DoubtedAt.After(shown.DoubtedAt):

@@ -221,4 +221,6 @@ func TestOnesOwnEditIsNoSurprise(t *testing.T) {
 	w.must(err)
 	_, err = w.Confirm(ctx, other, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
 	wants(t, err, problem.Stale, "revision 1, now 2")
+	_, err = w.Confirm(ctx, mine, memory.ConfirmRequest{Memory: m.Handle, Holds: true, Revision: 9})
+	wants(t, err, problem.Stale, "revision 2, not 9")
 }
