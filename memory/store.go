@@ -13,7 +13,8 @@ import (
 // Store keeps memories and the model they hang on. It encrypts below this interface: everything here is plain text.
 // Every call runs in one transaction of one organization; the database shows nothing of another.
 type Store interface {
-	// View runs fn on one consistent snapshot, read-only.
+	// View runs fn on one consistent snapshot, read-only. fn may be run again, on another snapshot, when it began with keys
+	// that have been replaced: it must not keep results of an earlier run.
 	View(ctx context.Context, org uuid.UUID, fn func(View) error) error
 	// Write runs fn in one transaction that has taken the given spaces for itself, in that order (organization first),
 	// creating those that do not exist. It commits when fn returns nil and leaves nothing behind otherwise. fn may be
