@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,6 +143,14 @@ func TestQuestions(t *testing.T) {
 		t.Errorf("with no budget there are %d results and %d in the index", len(index.Results), len(index.Index))
 	}
 	s.do(post(shop+"/recall", fields{"query": "zebra"})).wants(http.StatusOK)
+
+	// A decision that a memory links to is a result as well, with a status and an origin that no memory has.
+	s.do(post(shop+"/adrs", fields{"decisions": []fields{{"id": "4", "title": "Queue the orders", "status": "accepted"}}, "source": "docs/adr"})).wants(http.StatusOK)
+	s.remember(fields{"title": "Peaks", "content": "Christmas peaks wait in the queue, see [[ADR-4]].", "elements": []string{"shop.api"}})
+	linked := as[memory.RecallResponse](s.do(post(shop+"/recall", fields{"query": "christmas peaks"})).wants(http.StatusOK))
+	if !slices.ContainsFunc(linked.Results, func(r memory.Result) bool { return r.Kind == memory.DecisionKind && r.Status == "accepted" }) {
+		t.Errorf("recalled %+v", linked.Results)
+	}
 	s.do(post(shop+"/recall", fields{"query": "x", "projects": []string{"nowhere"}})).refused(http.StatusNotFound, problem.NotFound, "projects")
 	s.do(post(shop+"/recall", fields{"element": "nowhere"})).refused(http.StatusNotFound, problem.NotFound, "element")
 
@@ -151,7 +160,7 @@ func TestQuestions(t *testing.T) {
 	s.do(post(shop+"/context", fields{})).refused(http.StatusUnprocessableEntity, problem.Invalid, "task")
 
 	why := as[memory.WhyResponse](s.do(get(shop + "/why?path=api/orders.go&line=12")).wants(http.StatusOK))
-	if len(why.Entries) != 2 || why.Line != 12 {
+	if len(why.Entries) != 3 || why.Line != 12 {
 		t.Errorf("why is %+v", why)
 	}
 	s.do(get(shop+"/why?path=api/orders.go&line=-1")).refused(http.StatusUnprocessableEntity, problem.Invalid, "line")

@@ -218,6 +218,9 @@ func (a *API) describe() {
 			if values, ok := narrower[name+"."+key]; ok {
 				p.Enum = oneOf(values...).Enum
 			}
+			if slices.Contains(wider, name+"."+key) {
+				p.Enum = nil
+			}
 			if ref, ok := references[name+"."+key]; ok {
 				holder := p
 				if p.Items != nil {
@@ -295,6 +298,9 @@ var narrower = map[string][]memory.Kind{
 	"StreamEvent.kind":     memory.Kinds,
 	"TimelineEntry.kind":   memory.Kinds,
 }
+
+// wider lists the fields in which a decision among the results says what no memory does.
+var wider = []string{"Result.status", "Result.origin"}
 
 // references says what the ids in parameters (by name) and in fields of requests are ids of.
 var references = map[string]string{
