@@ -102,6 +102,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/c4model/structurizr"
                         }
                     }
+                    retrieval = component "Retrieval sets" "Sets of memories and questions to measure recall by, and the scores of a run." "Go" {
+                        properties {
+                            path "/internal/retrieval"
+                        }
+                    }
                     embedding = component "Embedding" "The seam to sentence encoders; everything works without one." "Go" {
                         properties {
                             path "/embedding"
@@ -235,6 +240,8 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.memory -> stele.program.redact "Cleans what comes in"
         stele.program.memory -> stele.program.embedding "Asks for vectors"
         stele.program.memory -> stele.program.problem "Says what was wrong"
+        stele.program.retrieval -> stele.program.terms "Compares the words of questions and memories"
+        stele.program.retrieval -> stele.program.problem "Says which line of a set is wrong"
         stele.program.formats -> stele.program.c4 "Hands models on"
         stele.program.formats -> stele.program.structurizr "Reads Structurizr models"
         stele.program.formats -> stele.program.problem "Says which formats there are"
