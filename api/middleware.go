@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/stele-dev/stele/api/auth"
+	"github.com/stele-dev/stele/api/rest"
 	"github.com/stele-dev/stele/internal/problem"
 )
 
@@ -79,9 +80,9 @@ func observe(log *slog.Logger, m *metrics, next http.Handler) http.Handler {
 			log.LogAttrs(r.Context(), levelOf(rec.code(), q.route), "request", slog.String("id", id), slog.String("method", r.Method), slog.String("route", q.route),
 				slog.Int("status", rec.code()), slog.Duration("took", took), slog.String("user", q.user))
 		}()
-		limit := int64(maxBodyBytes)
+		limit := int64(rest.MaxBody)
 		if strings.HasSuffix(r.URL.Path, "/model") || strings.HasSuffix(r.URL.Path, "/adrs") {
-			limit = maxModelBytes
+			limit = rest.MaxModelBody
 		}
 		if r.ContentLength > limit {
 			auth.Refuse(rec, problem.New(problem.TooLarge, "", fmt.Sprintf("the request has %d bytes, more than %d", r.ContentLength, limit), "send less at once"))

@@ -45,8 +45,6 @@ type Options struct {
 // Bounds on one connection.
 const (
 	maxHeaderBytes  = 32 << 10
-	maxBodyBytes    = 1 << 20  // a memory has 16 KiB; a batch of ids or an MCP message is far smaller than this
-	maxModelBytes   = 16 << 20 // a model with its decisions; the largest known ones have 2 MB
 	defaultInFlight = 256
 	// stopTimeout is how long requests that are being worked on are waited for; longer than any statement.
 	stopTimeout = 35 * time.Second
@@ -89,7 +87,7 @@ func New(o Options) (*Server, error) {
 	if s.agents, err = newAgents(o); err != nil {
 		return nil, err
 	}
-	doors := rest.New(rest.Options{Service: o.Service, Log: o.Log, Done: s.stop, Stream: gate.Stream, Admitted: gate.Admitted})
+	doors := rest.New(rest.Options{Service: o.Service, Version: o.Version, Log: o.Log, Done: s.stop, Stream: gate.Stream, Admitted: gate.Admitted})
 	busy := newSlots(o.InFlight)
 	behind := func(h http.Handler) http.Handler { return gate.Wrap(noteUser(bounded(busy, h))) }
 

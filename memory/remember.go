@@ -79,7 +79,7 @@ type draft struct {
 	warnings   []string
 	vector     []float32
 	model      string
-	refused    bool // the model cannot embed the text
+	refused    bool  // the model cannot embed the text
 	index      Index // without the names of elements
 }
 

@@ -112,6 +112,24 @@ func isHandle(s string) bool {
 	return err == nil
 }
 
+// maxAgentBytes bounds the name of a client program in an author.
+const maxAgentBytes = 64
+
+// AgentName is the name of a client program as it stands in an author, agent/user: "claude-code". It consists of visible
+// ASCII characters without a slash, may come out empty, and AgentName of it is itself.
+func AgentName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r == '/', r == ' ':
+			return '-'
+		case r < ' ' || r > '~':
+			return -1
+		}
+		return r
+	}, Line(name))
+	return name[:min(len(name), maxAgentBytes)]
+}
+
 // AuthorName is how a writer is shown: "agent/user", or the user alone for a person.
 func AuthorName(agent, user string) string {
 	if agent == "" {

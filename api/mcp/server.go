@@ -173,26 +173,8 @@ func agent(ctx context.Context) string {
 	}
 }
 
-// maxAgentBytes bounds the name of a client program in an author.
-const maxAgentBytes = 64
-
-// agentName is the name of a client program as it stands in an author, agent/user: "claude-code". It consists of visible
-// ASCII characters, and agentName of it is itself. A client without a name is called mcp.
-func agentName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		switch {
-		case r == '/', r == ' ':
-			return '-'
-		case r < ' ' || r == 0x7f || r > 0x7e:
-			return -1
-		}
-		return r
-	}, memory.Line(name))
-	if len(name) > maxAgentBytes {
-		name = name[:maxAgentBytes]
-	}
-	return cmp.Or(name, "mcp")
-}
+// agentName is memory.AgentName; a client without a name is called mcp.
+func agentName(name string) string { return cmp.Or(memory.AgentName(name), "mcp") }
 
 // handler wraps a tool: arguments in, answer or problem out.
 func (s *Server) handler(t tool) server.ToolHandlerFunc {

@@ -23,8 +23,8 @@ import (
 // Bounds of bodies, in bytes. A memory has at most 20 KiB of text; a model or a folder of decisions has thousands of
 // elements, as the readers of model files allow.
 const (
-	maxBody      = 1 << 20
-	maxModelBody = 16 << 20
+	MaxBody      = 1 << 20
+	MaxModelBody = 16 << 20
 )
 
 // readBody reads a JSON object into dst. encoding/json takes what people do not mean: fields nobody reads, a field twice,

@@ -71,7 +71,7 @@ func (x *exchange) read(op *huma.Operation) error {
 		}
 		values[name] = x.r.Header.Get(name)
 	}
-	c.Agent, c.Session, c.Door = agentName(values[headerAgent]), values[headerSession], memory.FromAPI
+	c.Agent, c.Session, c.Door = memory.AgentName(values[headerAgent]), values[headerSession], memory.FromAPI
 	if door := memory.Origin(values[headerDoor]); door != "" {
 		if !slices.Contains(doors, door) {
 			return problem.Invalidf(headerDoor, "%q is not a door", clip(string(door))).Fix("use cli, mcp, api or hook, or leave it out")
@@ -161,25 +161,4 @@ func (x *exchange) decidedOn(body int) (int, error) {
 		return x.revision, nil
 	}
 	return body, nil
-}
-
-// maxAgentBytes bounds the name of a client program in an author.
-const maxAgentBytes = 64
-
-// agentName is the name of a client program as it stands in an author, agent/user: visible ASCII without a slash. It may
-// come out empty, and then the author is a person.
-func agentName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		switch {
-		case r == '/', r == ' ':
-			return '-'
-		case r < ' ' || r > '~':
-			return -1
-		}
-		return r
-	}, memory.Line(name))
-	if len(name) > maxAgentBytes {
-		name = name[:maxAgentBytes]
-	}
-	return name
 }

@@ -95,7 +95,7 @@ type endpoint struct {
 
 	writes  bool  // takes Idempotency-Key
 	matches bool  // takes If-Match
-	limit   int64 // of the body in bytes; maxBody when 0
+	limit   int64 // of the body in bytes; MaxBody when 0
 	example any   // of the body
 }
 
@@ -137,7 +137,7 @@ func add[I, O any](a *API, e endpoint, run func(ctx context.Context, x *exchange
 	}
 	limit := e.limit
 	if limit == 0 {
-		limit = maxBody
+		limit = MaxBody
 	}
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		x, admitted := ctx.Value(exchangeKey{}).(*exchange)
