@@ -112,6 +112,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/embedding"
                         }
                     }
+                    remote = component "Providers on the network" "Vectors from OpenAI-compatible endpoints and Ollama: redacts what leaves, checks what comes, leaves alone who is away." "Go, net/http" {
+                        properties {
+                            path "/embedding/remote"
+                        }
+                    }
                 }
 
                 group "Storage" {
@@ -242,6 +247,9 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.memory -> stele.program.problem "Says what was wrong"
         stele.program.retrieval -> stele.program.terms "Compares the words of questions and memories"
         stele.program.retrieval -> stele.program.problem "Says which line of a set is wrong"
+        stele.program.remote -> stele.program.embedding "Is a provider"
+        stele.program.remote -> stele.program.redact "Cleans what leaves the process"
+        stele.program.remote -> stele.program.problem "Says who is away, or which setting is wrong"
         stele.program.formats -> stele.program.c4 "Hands models on"
         stele.program.formats -> stele.program.structurizr "Reads Structurizr models"
         stele.program.formats -> stele.program.problem "Says which formats there are"
