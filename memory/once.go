@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -19,10 +20,16 @@ const AnswerLife = 24 * time.Hour
 
 // Answer is what a write under an idempotency key was answered.
 type Answer struct {
-	Key    [sha256.Size]byte // of the caller and the key
-	Digest [sha256.Size]byte // of the request
-	At     time.Time
-	Body   []byte // JSON; nil once a memory of the organization was erased
+	Key  [sha256.Size]byte // of the caller and the key
+	At   time.Time
+	Body []byte // JSON of a kept; nil once a memory of the organization was erased
+}
+
+// kept is an answer with the request it is for. Both are sealed: a bare digest would let whoever holds the database test
+// guesses of a text, also of one that was private or has been erased.
+type kept struct {
+	Request []byte          `json:"request"` // SHA-256
+	Answer  json.RawMessage `json:"answer"`
 }
 
 // answers is the part of a transaction that remembers what writes were answered.
@@ -65,24 +72,40 @@ func once[T any](ctx context.Context, tx Tx, c Caller, now time.Time, verb Verb,
 	if err != nil {
 		return err
 	}
-	a := Answer{Key: c.retryKey(), Digest: sha256.Sum256(asked), At: now}
-	before, found, err := tx.Answered(ctx, a.Key)
-	switch {
-	case err != nil:
+	digest := sha256.Sum256(asked)
+	before, found, err := tx.Answered(ctx, c.retryKey())
+	if err != nil {
 		return err
-	case found && before.Digest != a.Digest:
-		return problem.New(problem.Conflict, "Idempotency-Key", "this key was used for another request", "use a new key for a new request")
-	case found && before.Body == nil:
-		return problem.New(problem.Conflict, "Idempotency-Key", "this request was carried out, and its answer was destroyed when a memory was erased",
-			"look with list or recall; do not send it again under another key")
-	case found:
-		return json.Unmarshal(before.Body, out)
+	}
+	if found {
+		return before.repeat(digest, out)
 	}
 	if err := write(); err != nil {
 		return err
 	}
-	if a.Body, err = json.Marshal(out); err != nil {
+	answer, err := json.Marshal(out)
+	if err != nil {
 		return err
 	}
-	return tx.Answer(ctx, a)
+	body, err := json.Marshal(kept{digest[:], answer})
+	if err != nil {
+		return err
+	}
+	return tx.Answer(ctx, Answer{Key: c.retryKey(), At: now, Body: body})
+}
+
+// repeat gives the answer again, when it is for the same request.
+func (a Answer) repeat(digest [sha256.Size]byte, out any) error {
+	if a.Body == nil {
+		return problem.New(problem.Conflict, "Idempotency-Key", "a request under this key was carried out, and its answer was destroyed when a memory was erased",
+			"look with list or recall; do not send it again under another key")
+	}
+	var k kept
+	if err := json.Unmarshal(a.Body, &k); err != nil {
+		return fmt.Errorf("stored answer: %w", err)
+	}
+	if !bytes.Equal(k.Request, digest[:]) {
+		return problem.New(problem.Conflict, "Idempotency-Key", "this key was used for another request", "use a new key for a new request")
+	}
+	return json.Unmarshal(k.Answer, out)
 }

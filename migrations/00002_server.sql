@@ -31,11 +31,10 @@ CREATE UNIQUE INDEX tokens_hash ON tokens (org_id, hash);
 CREATE UNIQUE INDEX tokens_name ON tokens (org_id, lower(name)) WHERE revoked_at IS NULL;
 
 -- What a write that named an idempotency key was answered, stored by the transaction of that write: a retry finds either
--- both or neither. body is sealed, and null once a memory was erased.
+-- both or neither. body holds the answer and what was asked, sealed; it is null once a memory was erased.
 CREATE TABLE answers (
     org_id     uuid NOT NULL REFERENCES organizations (org_id),
     key_hash   bytea NOT NULL, -- SHA-256 of caller and key
-    digest     bytea NOT NULL, -- SHA-256 of the request
     answered_at timestamptz NOT NULL,
     body       bytea,
     PRIMARY KEY (org_id, key_hash)

@@ -20,16 +20,15 @@ func answerLocation(key []byte) secret.Location {
 // Answered finds what a write was answered.
 func (t *tx) Answered(ctx context.Context, key [sha256.Size]byte) (memory.Answer, bool, error) {
 	a := memory.Answer{Key: key}
-	var digest, sealed []byte
-	err := t.tx.QueryRow(ctx, `SELECT digest, answered_at, body FROM answers WHERE org_id = $1 AND key_hash = $2`, t.org, key[:]).
-		Scan(&digest, &a.At, &sealed)
+	var sealed []byte
+	err := t.tx.QueryRow(ctx, `SELECT answered_at, body FROM answers WHERE org_id = $1 AND key_hash = $2`, t.org, key[:]).
+		Scan(&a.At, &sealed)
 	if postgres.IsNoRows(err) {
 		return a, false, nil
 	}
 	if err != nil {
 		return a, false, err
 	}
-	copy(a.Digest[:], digest)
 	if sealed != nil {
 		a.Body, err = t.keys.Open(answerLocation(key[:]), sealed)
 	}
@@ -44,7 +43,7 @@ func (t *tx) Answer(_ context.Context, a memory.Answer) error {
 		return err
 	}
 	b := &pgx.Batch{}
-	b.Queue(`INSERT INTO answers (org_id, key_hash, digest, answered_at, body) VALUES ($1, $2, $3, $4, $5)`, t.org, a.Key[:], a.Digest[:], a.At, sealed)
+	b.Queue(`INSERT INTO answers (org_id, key_hash, answered_at, body) VALUES ($1, $2, $3, $4)`, t.org, a.Key[:], a.At, sealed)
 	t.pipeline.later(b)
 	return nil
 }

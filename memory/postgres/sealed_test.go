@@ -26,7 +26,6 @@ var notSealed = map[string]string{
 	"links.target_hash":          "keyed hash",
 	"tokens.hash":                "hash of a random token",
 	"answers.key_hash":           "hash of a random key",
-	"answers.digest":             "hash of a request",
 }
 
 // Every column of bytes is either sealed anew by a rotation or known not to be sealed; a rotation walks by the primary key.

@@ -35,7 +35,7 @@ var sealed = []sealedColumn{
 
 // plain are the columns of bytes that are no sealed texts.
 var plain = []string{
-	"organizations.data_keyset", "organizations.index_keyset", "tokens.hash", "answers.key_hash", "answers.digest", "model_imports.digest",
+	"organizations.data_keyset", "organizations.index_keyset", "tokens.hash", "answers.key_hash", "model_imports.digest",
 	"memories.source_key", "memories.title_hash", "memories.text_hash", "links.target_hash",
 }
 
