@@ -1,0 +1,6 @@
+//go:build !amd64
+
+package encoder
+
+// fastest gives the portable code: there is no kernel for this processor.
+func fastest() multiplier { return multiplyPortable }
