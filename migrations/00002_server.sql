@@ -5,8 +5,7 @@
 
 -- +goose Up
 
--- Counts the changes of an organization's keysets. Every transaction reads it, so that no server seals or hashes with keys
--- that another has replaced.
+-- Counts the changes of an organization's keysets, for people: a restored backup takes it back.
 ALTER TABLE organizations ADD COLUMN key_generation integer NOT NULL DEFAULT 1;
 
 -- Who may speak for an organization, or for one project of it. The text of a token is shown once and not kept: hash is

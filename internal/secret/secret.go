@@ -25,8 +25,9 @@
 //
 // # Rotation
 //
-// Every step leaves both old and new readable until the last one, so nothing has to stop. Whoever stores changed keysets
-// counts the change (organizations.key_generation), and whoever uses keysets compares the count first:
+// Every step leaves both old and new readable until the last one, so nothing has to stop. Whoever uses
+// keysets first compares a hash of what is stored with that of what they were opened from; wrapping is randomized, so that
+// every change is seen, also where a restored backup took one back:
 //
 //   - master key: [Master.Rotate], give the result to every process, [Master.Rewrap] each organization's keysets, then
 //     [Master.Keep] and distribute again;

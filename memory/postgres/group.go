@@ -241,7 +241,7 @@ func (s *Store) together(org uuid.UUID, spaces []memory.SpaceKey, group []*job) 
 			w.spaces[key], first = sp, nil
 		}
 		var err error
-		if w.keys, err = s.keysAt(ctx, p, org, admitted.generation); err != nil {
+		if w.keys, err = s.keysAt(ctx, p, org, admitted.keysets); err != nil {
 			return err
 		}
 		if len(group) == 1 {

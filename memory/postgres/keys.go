@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -15,12 +16,12 @@ import (
 	"github.com/stele-dev/stele/internal/secret"
 )
 
-// Keys change while others read and write, in this process and in others. organizations.key_generation counts the changes,
-// and these rules keep everybody right without asking anybody to stop:
+// Keys change while others read and write, in this process and in others. Keysets are told apart by a hash of what is stored
+// (identity), never by how often they changed: a restored backup counts again from an earlier number. These rules keep everybody right without asking anybody to stop:
 //
-//   - a read uses the keys of its own snapshot: it asks for the generation there and opens the keysets anew when it differs
+//   - a read uses the keys of its own snapshot: it asks for the keysets' identity there and opens them anew when it differs
 //     from that of the keys at hand;
-//   - a write holds an advisory lock of the organization (postgres.KeysLock), shared, from before it asks for the generation
+//   - a write holds an advisory lock of the organization (postgres.KeysLock), shared, from before it asks for the identity
 //     until it has committed. What changes the keysets holds it alone. So nothing is sealed or hashed with keys that a
 //     committed change has replaced. The lock comes before any lock on rows, in every transaction;
 //   - a write that does not get the lock at once gives its connection back and asks again: computing an index anew takes
@@ -32,12 +33,16 @@ type keyring struct {
 
 	mu     sync.Mutex
 	master *secret.Master
-	keys   map[uuid.UUID]generation
+	keys   map[uuid.UUID]opened
 }
 
-// generation is an organization's keys after so many changes.
-type generation struct {
-	number int32
+// identity names the keysets of an organization as stored: SHA-256 of them. Wrapping is randomized, so that no two changes
+// store the same.
+type identity [sha256.Size]byte
+
+// opened are an organization's keys with the identity of the keysets that they were opened from.
+type opened struct {
+	from identity
 	*secret.Keys
 }
 
@@ -100,45 +105,49 @@ func (r *keyring) open(org uuid.UUID, w secret.Wrapped) (*secret.Keys, error) {
 	return master.OpenKeys(org, w)
 }
 
-// kept gives the newest keys that were opened; nil Keys when none were.
-func (r *keyring) kept(org uuid.UUID) generation {
+// kept gives the keys that were opened last; nil Keys when none were.
+func (r *keyring) kept(org uuid.UUID) opened {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.keys[org]
 }
 
-// keep remembers keys, unless newer ones are there: a long read may open older ones.
-func (r *keyring) keep(org uuid.UUID, g generation) {
+// keep remembers keys. A long read may put older ones in the place of newer ones, which are then opened once more: which of
+// two is the newer cannot be told from them.
+func (r *keyring) keep(org uuid.UUID, k opened) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.keys[org].number < g.number {
-		r.keys[org] = g
-	}
+	r.keys[org] = k
 }
 
 // keysOf gives the organization's keys as of the transaction's snapshot.
 func (s *Store) keysOf(ctx context.Context, t pgx.Tx, org uuid.UUID) (*secret.Keys, error) {
-	var number int32
-	if err := scanGeneration(t.QueryRow(ctx, readGeneration, org), &number); err != nil {
+	var from identity
+	if err := scanIdentity(t.QueryRow(ctx, readIdentity, org), &from); err != nil {
 		return nil, err
 	}
-	return s.keysAt(ctx, t, org, number)
+	return s.keysAt(ctx, t, org, from)
 }
 
-const readGeneration = `SELECT key_generation FROM organizations WHERE org_id = $1`
+// readIdentity is the identity of an organization's keysets.
+const readIdentity = `SELECT ` + identityColumn + ` FROM organizations WHERE org_id = $1`
 
-func scanGeneration(row pgx.Row, number *int32) error {
-	err := row.Scan(number)
+const identityColumn = `sha256(convert_to(master_key_id, 'UTF8') || sha256(data_keyset) || sha256(index_keyset))`
+
+func scanIdentity(row pgx.Row, from *identity) error {
+	var hash []byte
+	err := row.Scan(&hash)
 	if postgres.IsNoRows(err) {
 		return problem.New(problem.NotFound, "organization", "there is no such organization", "check the token or the name")
 	}
+	copy(from[:], hash)
 	return err
 }
 
-// keysAt gives the keys of the generation that the transaction sees.
-func (s *Store) keysAt(ctx context.Context, t pgx.Tx, org uuid.UUID, number int32) (*secret.Keys, error) {
-	if g := s.master.kept(org); g.Keys != nil && g.number == number {
-		return g.Keys, nil
+// keysAt gives the keys of the keysets that the transaction sees.
+func (s *Store) keysAt(ctx context.Context, t pgx.Tx, org uuid.UUID, from identity) (*secret.Keys, error) {
+	if k := s.master.kept(org); k.Keys != nil && k.from == from {
+		return k.Keys, nil
 	}
 	stored, err := readKeysets(ctx, t, org)
 	if err != nil {
@@ -148,20 +157,23 @@ func (s *Store) keysAt(ctx context.Context, t pgx.Tx, org uuid.UUID, number int3
 	if err != nil {
 		return nil, err
 	}
-	s.master.keep(org, generation{stored.generation, keys})
+	s.master.keep(org, opened{stored.identity, keys})
 	return keys, nil
 }
 
 // keysets are an organization's as stored.
 type keysets struct {
 	secret.Wrapped
-	generation int32
+	identity identity
+	changes  int32 // how often they were changed, from 1; for people
 }
 
 func readKeysets(ctx context.Context, t pgx.Tx, org uuid.UUID) (keysets, error) {
 	var k keysets
-	err := t.QueryRow(ctx, `SELECT key_generation, master_key_id, data_keyset, index_keyset FROM organizations WHERE org_id = $1`, org).
-		Scan(&k.generation, &k.MasterKeyID, &k.Data, &k.Index)
+	var hash []byte
+	err := t.QueryRow(ctx, `SELECT `+identityColumn+`, key_generation, master_key_id, data_keyset, index_keyset FROM organizations WHERE org_id = $1`, org).
+		Scan(&hash, &k.changes, &k.MasterKeyID, &k.Data, &k.Index)
+	copy(k.identity[:], hash)
 	return k, err
 }
 
@@ -170,16 +182,16 @@ var errKeysChange = errors.New("the keys of the organization are being changed")
 
 // admission is what a write learns before it does anything.
 type admission struct {
-	granted    bool
-	generation int32
+	granted bool
+	keysets identity
 }
 
-// queue adds the statements that take the shared lock and then read the generation.
+// queue adds the statements that take the shared lock and then read the identity of the keysets.
 func (a *admission) queue(b *pgx.Batch, org uuid.UUID) {
 	b.Queue(`SELECT pg_try_advisory_xact_lock_shared($1, $2)`, postgres.KeysLock, keysLock(org)).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&a.granted)
 	})
-	b.Queue(readGeneration, org).QueryRow(func(row pgx.Row) error { return scanGeneration(row, &a.generation) })
+	b.Queue(readIdentity, org).QueryRow(func(row pgx.Row) error { return scanIdentity(row, &a.keysets) })
 }
 
 // keysLock is the second part of an organization's lock. Two organizations of one number wait for each other's changes, and

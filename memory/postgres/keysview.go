@@ -8,15 +8,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// snapshot is the transaction of a View that uses keys which may be old by now. The first question asks for the generation as
-// well, in the same round trip; when it is another one the question fails with errStale, nothing of its answer is used, and
+// snapshot is the transaction of a View that uses keys which may be old by now. The first question asks for their
+// identity as well, in the same round trip; when it is another one the question fails with errStale, nothing of its answer is used, and
 // the View runs again with the right keys.
 type snapshot struct {
 	pgx.Tx
-	org        uuid.UUID
-	generation int32 // of the keys in use
-	asked      bool
-	stale      bool
+	org   uuid.UUID
+	from  identity // of the keysets of the keys in use
+	asked bool
+	stale bool
 }
 
 var errStale = errors.New("the keys of the organization are others by now")
@@ -25,12 +25,12 @@ var errStale = errors.New("the keys of the organization are others by now")
 func (s *snapshot) first(ctx context.Context, b *pgx.Batch) (pgx.BatchResults, error) {
 	s.asked = true
 	all := &pgx.Batch{}
-	all.Queue(readGeneration, s.org)
+	all.Queue(readIdentity, s.org)
 	all.QueuedQueries = append(all.QueuedQueries, b.QueuedQueries...)
 	results := s.Tx.SendBatch(ctx, all)
-	var number int32
-	err := scanGeneration(results.QueryRow(), &number)
-	if s.stale = err == nil && number != s.generation; s.stale {
+	var from identity
+	err := scanIdentity(results.QueryRow(), &from)
+	if s.stale = err == nil && from != s.from; s.stale {
 		err = errStale
 	}
 	if err != nil {

@@ -42,7 +42,7 @@ func (s *Store) KeyStatus(ctx context.Context, org uuid.UUID) (KeyStatus, error)
 		if err != nil {
 			return err
 		}
-		out = KeyStatus{Generation: stored.generation, MasterKey: stored.MasterKeyID, IndexKey: keys.IndexID(), DataKeys: keys.DataKeys()}
+		out = KeyStatus{Generation: stored.changes, MasterKey: stored.MasterKeyID, IndexKey: keys.IndexID(), DataKeys: keys.DataKeys()}
 		out.SealedOlder, err = countOlder(ctx, t, org, keys)
 		return err
 	})

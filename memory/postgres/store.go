@@ -26,7 +26,7 @@ var _ memory.Store = (*Store)(nil)
 
 // New makes a Store on an open database. The master key unwraps the keys of the organizations in it.
 func New(db *postgres.DB, master *secret.Master, options ...Option) *Store {
-	s := &Store{db: db, master: keyring{master: master, keys: map[uuid.UUID]generation{}}}
+	s := &Store{db: db, master: keyring{master: master, keys: map[uuid.UUID]opened{}}}
 	for _, option := range options {
 		option(s)
 	}
@@ -58,7 +58,7 @@ type lockedSpace struct {
 func (s *Store) View(ctx context.Context, org uuid.UUID, fn func(memory.View) error) error {
 	return s.db.InOrg(ctx, org, postgres.TxOptions{ReadOnly: true, Isolation: pgx.RepeatableRead}, func(t pgx.Tx) error {
 		if kept := s.master.kept(org); kept.Keys != nil {
-			first := &snapshot{Tx: t, org: org, generation: kept.number}
+			first := &snapshot{Tx: t, org: org, from: kept.from}
 			if err := fn(&view{tx: first, org: org, keys: kept.Keys}); !first.stale {
 				return err
 			}
