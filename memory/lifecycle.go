@@ -63,7 +63,13 @@ func (s *Service) change(ctx context.Context, c Caller, ref string, verb Verb, r
 	}
 	var space SpaceKey
 	var id uuid.UUID
-	err := s.view(ctx, c, func(v View) error {
+	var out Memory
+	var done bool
+	err := s.view(ctx, c, func(v View) (err error) {
+		// A title may name something else by now, or nothing: a retry is known by its key before anything is looked up.
+		if done, err = answered(ctx, v, c, verb, request, &out); err != nil || done {
+			return err
+		}
 		r, err := s.record(ctx, v, c, field, ref)
 		if err != nil {
 			return err
@@ -71,10 +77,9 @@ func (s *Service) change(ctx context.Context, c Caller, ref string, verb Verb, r
 		id, space = r.ID, r.spaceKey()
 		return nil
 	})
-	if err != nil {
-		return Memory{}, err
+	if err != nil || done {
+		return out, err
 	}
-	var out Memory
 	err = s.write(ctx, c, []SpaceKey{space}, func(tx Tx) error {
 		recs, err := tx.Records(ctx, []uuid.UUID{id})
 		if err != nil {
@@ -238,7 +243,7 @@ func (s *Service) Edit(ctx context.Context, c Caller, r EditRequest) (Memory, er
 // mayEdit refuses what would take another's memory out of recall by the back door.
 func (c Caller) mayEdit(rec *Record, r EditRequest) error {
 	switch {
-	case c.mayReview() || rec.User == c.User:
+	case c.mayReviewRecord(rec) || rec.User == c.User && (rec.Scope != Organization || c.Bound == uuid.Nil):
 		return nil
 	case rec.Scope == Organization:
 		return problem.New(problem.Forbidden, "memory", "changing another author's organization memory needs the reviewer role",
@@ -313,9 +318,9 @@ func (s *Service) Forget(ctx context.Context, c Caller, r ForgetRequest) (Forget
 	}
 	m, err := s.change(ctx, c, r.Memory, VerbRetire, r, func(tx Tx, rec *Record, now time.Time) error {
 		switch {
-		case r.Erase && !c.mayReview():
+		case r.Erase && !c.mayReviewRecord(rec):
 			return problem.New(problem.Forbidden, "erase", "erasing a memory for good needs the reviewer role", "forget it without erase; that is reversible")
-		case !c.mayReview() && rec.User != c.User:
+		case !c.mayReviewRecord(rec) && (rec.User != c.User || c.Bound != uuid.Nil && rec.Scope == Organization):
 			return problem.New(problem.Forbidden, "memory", "forgetting another author's memory needs the reviewer role",
 				"say that it does not hold: confirm it with holds: false")
 		}
@@ -354,7 +359,7 @@ func (s *Service) Forget(ctx context.Context, c Caller, r ForgetRequest) (Forget
 // Restore brings a retired memory back into recall, or a superseded one whose successors are gone.
 func (s *Service) Restore(ctx context.Context, c Caller, ref string) (Memory, error) {
 	m, err := s.change(ctx, c, ref, VerbRestore, ref, func(tx Tx, rec *Record, now time.Time) error {
-		if !c.mayReview() && rec.User != c.User {
+		if !c.mayReviewRecord(rec) && (rec.User != c.User || c.Bound != uuid.Nil && rec.Scope == Organization) {
 			return problem.New(problem.Forbidden, "memory", "restoring another author's memory needs the reviewer role", "ask a reviewer")
 		}
 		switch rec.Status {

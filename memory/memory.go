@@ -103,6 +103,7 @@ type Seen struct {
 // ElementRef names an element of the model that a memory is attached to.
 type ElementRef struct {
 	ID     uuid.UUID `json:"-"`
+	Of     uuid.UUID `json:"-"` // project
 	Key    string    `json:"key"`
 	Name   string    `json:"name"`
 	Level  string    `json:"level"`

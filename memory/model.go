@@ -123,29 +123,10 @@ func (s *Service) ImportModel(ctx context.Context, c Caller, im ModelImport) (Mo
 		var needed []SpaceKey
 		err = s.write(ctx, c, spaces, func(tx Tx) error {
 			needed = nil
-			var change ModelChange
-			last, err := tx.LastImport(ctx, c.Project)
-			if err != nil {
+			return once(ctx, tx, c, s.now(), VerbImportModel, im, &report, func() (err error) {
+				report, needed, err = s.importModel(ctx, tx, c, im, digest)
 				return err
-			}
-			if change, report, err = s.planModel(ctx, tx, c, im); err != nil {
-				return err
-			}
-			change.At, change.Source, change.Digest, change.Actor = s.now(), im.Source, digest, AuthorName(c.Agent, c.User)
-			if slices.Equal(last.Digest, digest) && len(report.Added)+len(report.Changed)+len(report.Removed) == 0 {
-				return nil // what is stored came from the very same model and bindings
-			}
-			if err := tx.SaveModel(ctx, c.Project, change); err != nil {
-				return err
-			}
-			if err := tx.SaveDecisions(ctx, c.Project, modelSource, im.Model.Decisions); err != nil {
-				return err
-			}
-			if err := tx.Audit(ctx, c, AuditEntry{At: change.At, Verb: VerbImportModel, Subject: c.Project}); err != nil {
-				return err
-			}
-			report.Attached, needed, err = s.followModel(ctx, tx, c, change)
-			return err
+			})
 		})
 		if !errors.Is(err, errSpaces) {
 			break
@@ -156,6 +137,33 @@ func (s *Service) ImportModel(ctx context.Context, c Caller, im ModelImport) (Mo
 		err = problem.New(problem.Conflict, "", "memories on the elements kept appearing in further places", "import again").Because(err)
 	}
 	return report, wrap("import model", err)
+}
+
+// importModel is ImportModel in the transaction that holds the project, and gives the spaces it would need as well.
+func (s *Service) importModel(ctx context.Context, tx Tx, c Caller, im ModelImport, digest []byte) (report ModelReport, needed []SpaceKey, err error) {
+	last, err := tx.LastImport(ctx, c.Project)
+	if err != nil {
+		return report, nil, err
+	}
+	change, report, err := s.planModel(ctx, tx, c, im)
+	if err != nil {
+		return report, nil, err
+	}
+	change.At, change.Source, change.Digest, change.Actor = s.now(), im.Source, digest, AuthorName(c.Agent, c.User)
+	if slices.Equal(last.Digest, digest) && len(report.Added)+len(report.Changed)+len(report.Removed) == 0 {
+		return report, nil, nil // what is stored came from the very same model and bindings
+	}
+	if err := tx.SaveModel(ctx, c.Project, change); err != nil {
+		return report, nil, err
+	}
+	if err := tx.SaveDecisions(ctx, c.Project, modelSource, im.Model.Decisions); err != nil {
+		return report, nil, err
+	}
+	if err := tx.Audit(ctx, c, AuditEntry{At: change.At, Verb: VerbImportModel, Subject: c.Project}); err != nil {
+		return report, nil, err
+	}
+	report.Attached, needed, err = s.followModel(ctx, tx, c, change)
+	return report, needed, err
 }
 
 // maxBindings bounds the bindings of a model: every path of every memory is compared with all of them.
@@ -429,19 +437,25 @@ func (s *Service) ImportDecisions(ctx context.Context, c Caller, decisions []c4m
 	}
 	err := s.write(ctx, c, []SpaceKey{{Project, c.Project.String()}}, func(tx Tx) error {
 		out = DecisionReport{Decisions: len(decisions), Added: []string{}, Changed: []string{}, Removed: []string{}, Warnings: []string{}}
-		before, err := tx.Decisions(ctx, c.Project)
-		if err != nil {
-			return err
-		}
-		if err := tx.SaveDecisions(ctx, c.Project, source, decisions); err != nil {
-			return err
-		}
-		after, err := tx.Decisions(ctx, c.Project)
-		if err != nil {
-			return err
-		}
-		out.compare(before, after)
-		return tx.Audit(ctx, c, AuditEntry{At: s.now(), Verb: VerbImportDecisions, Subject: c.Project})
+		asked := struct {
+			Decisions []c4model.Decision
+			Source    string
+		}{decisions, source}
+		return once(ctx, tx, c, s.now(), VerbImportDecisions, asked, &out, func() error {
+			before, err := tx.Decisions(ctx, c.Project)
+			if err != nil {
+				return err
+			}
+			if err := tx.SaveDecisions(ctx, c.Project, source, decisions); err != nil {
+				return err
+			}
+			after, err := tx.Decisions(ctx, c.Project)
+			if err != nil {
+				return err
+			}
+			out.compare(before, after)
+			return tx.Audit(ctx, c, AuditEntry{At: s.now(), Verb: VerbImportDecisions, Subject: c.Project})
+		})
 	})
 	return out, wrap("import decisions", err)
 }

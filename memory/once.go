@@ -32,10 +32,14 @@ type kept struct {
 	Answer  json.RawMessage `json:"answer"`
 }
 
-// answers is the part of a transaction that remembers what writes were answered.
-type answers interface {
+// answerView reads what writes were answered.
+type answerView interface {
 	// Answered finds the answer under a key.
 	Answered(ctx context.Context, key [sha256.Size]byte) (Answer, bool, error)
+}
+
+// answers is the part of a transaction that remembers what writes were answered.
+type answers interface {
 	// Answer keeps an answer, in the transaction of the write that it is about.
 	Answer(ctx context.Context, a Answer) error
 }
@@ -65,20 +69,8 @@ func once[T any](ctx context.Context, tx Tx, c Caller, now time.Time, verb Verb,
 	if c.Retry == "" {
 		return write()
 	}
-	asked, err := json.Marshal(struct {
-		Verb    Verb
-		Request any
-	}{verb, request})
-	if err != nil {
+	if done, err := answered(ctx, tx, c, verb, request, out); err != nil || done {
 		return err
-	}
-	digest := sha256.Sum256(asked)
-	before, found, err := tx.Answered(ctx, c.retryKey())
-	if err != nil {
-		return err
-	}
-	if found {
-		return before.repeat(digest, out)
 	}
 	if err := write(); err != nil {
 		return err
@@ -87,25 +79,53 @@ func once[T any](ctx context.Context, tx Tx, c Caller, now time.Time, verb Verb,
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(kept{digest[:], answer})
+	digest, err := digestOf(verb, request)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(kept{digest, answer})
 	if err != nil {
 		return err
 	}
 	return tx.Answer(ctx, Answer{Key: c.retryKey(), At: now, Body: body})
 }
 
-// repeat gives the answer again, when it is for the same request.
-func (a Answer) repeat(digest [sha256.Size]byte, out any) error {
-	if a.Body == nil {
-		return problem.New(problem.Conflict, "Idempotency-Key", "a request under this key was carried out, and its answer was destroyed when a memory was erased",
+// answered gives the answer of an earlier attempt, if there was one.
+func answered(ctx context.Context, v answerView, c Caller, verb Verb, request, out any) (bool, error) {
+	if c.Retry == "" {
+		return false, nil
+	}
+	before, found, err := v.Answered(ctx, c.retryKey())
+	if err != nil || !found {
+		return false, err
+	}
+	if before.Body == nil {
+		return false, problem.New(problem.Conflict, "Idempotency-Key", "a request under this key was carried out, and its answer was destroyed when a memory was erased",
 			"look with list or recall; do not send it again under another key")
 	}
 	var k kept
-	if err := json.Unmarshal(a.Body, &k); err != nil {
-		return fmt.Errorf("stored answer: %w", err)
+	if err := json.Unmarshal(before.Body, &k); err != nil {
+		return false, fmt.Errorf("stored answer: %w", err)
 	}
-	if !bytes.Equal(k.Request, digest[:]) {
-		return problem.New(problem.Conflict, "Idempotency-Key", "this key was used for another request", "use a new key for a new request")
+	digest, err := digestOf(verb, request)
+	if err != nil {
+		return false, err
 	}
-	return json.Unmarshal(k.Answer, out)
+	if !bytes.Equal(k.Request, digest) {
+		return false, problem.New(problem.Conflict, "Idempotency-Key", "this key was used for another request", "use a new key for a new request")
+	}
+	return true, json.Unmarshal(k.Answer, out)
+}
+
+// digestOf stands for a request.
+func digestOf(verb Verb, request any) ([]byte, error) {
+	asked, err := json.Marshal(struct {
+		Verb    Verb
+		Request any
+	}{verb, request})
+	if err != nil {
+		return nil, err
+	}
+	digest := sha256.Sum256(asked)
+	return digest[:], nil
 }

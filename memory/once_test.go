@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -198,5 +199,93 @@ func TestRetryKeys(t *testing.T) {
 		wants(t, err, problem.Invalid, "Idempotency-Key")
 		_, err = w.CreateProject(context.Background(), c, "yard", nil)
 		wants(t, err, problem.Invalid, "Idempotency-Key")
+	}
+}
+
+// A title may name something else by the time of a retry, or nothing.
+func TestARetryByTitle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	w.remember(memory.RememberRequest{Content: "Tea is kept dry.", Title: "Tea"})
+	c := w.c
+	c.Retry = "k"
+	first, err := w.Forget(ctx, c, memory.ForgetRequest{Memory: "Tea"})
+	w.must(err)
+	again, err := w.Forget(ctx, c, memory.ForgetRequest{Memory: "Tea"})
+	w.must(err)
+	other := w.remember(memory.RememberRequest{Content: "Tea is drunk at five.", Title: "Tea"}).Memory
+	third, err := w.Forget(ctx, c, memory.ForgetRequest{Memory: "Tea"})
+	w.must(err)
+	if again.Memory.Handle != first.Memory.Handle || third.Memory.Handle != first.Memory.Handle || w.get(other.Handle).Status != memory.Live {
+		t.Errorf("retired %s, then %s, then %s", first.Memory.Handle, again.Memory.Handle, third.Memory.Handle)
+	}
+}
+
+// A late retry of an import does not put an older model back.
+func TestARetryOfAnImport(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	c := w.c
+	c.Retry = "k"
+	older, newer := shopModel(), shopModel()
+	older.Source, newer.Source = "a.dsl", "b.dsl"
+	newer.Model.Elements = append(newer.Model.Elements, elementOf("shop.mobile"))
+	first, err := w.ImportModel(ctx, c, older)
+	w.must(err)
+	_, err = w.ImportModel(ctx, w.c, newer)
+	w.must(err)
+	again, err := w.ImportModel(ctx, c, older)
+	w.must(err)
+	if asJSON(t, first) != asJSON(t, again) {
+		t.Errorf("answered %s, then %s", asJSON(t, first), asJSON(t, again))
+	}
+	model, err := w.Model(ctx, w.c)
+	w.must(err)
+	if len(model.Elements) != len(newer.Model.Elements) {
+		t.Errorf("the model has %d elements, want %d", len(model.Elements), len(newer.Model.Elements))
+	}
+	_, err = w.ImportModel(ctx, c, newer)
+	wants(t, err, problem.Conflict, "another request")
+	c.Retry = "d"
+	for range 2 {
+		got, err := w.ImportDecisions(ctx, c, []c4model.Decision{{ID: "9", Title: "Nine"}}, "docs")
+		w.must(err)
+		if len(got.Added) != 1 {
+			t.Errorf("decisions %+v", got)
+		}
+	}
+}
+
+// One key, used at once for memories of different places: one is done, the others are told.
+func TestOneKeyForManyRequestsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	ms := []memory.Memory{
+		w.remember(memory.RememberRequest{Content: "One."}).Memory,
+		w.remember(memory.RememberRequest{Content: "Two.", Scope: memory.Organization}).Memory,
+		w.remember(memory.RememberRequest{Content: "Three.", Scope: memory.Personal}).Memory,
+	}
+	for n := range 10 {
+		c := w.c
+		c.Retry = strings.Repeat("k", n+1)
+		var all sync.WaitGroup
+		for _, m := range ms {
+			all.Go(func() {
+				if _, err := w.Confirm(ctx, c, memory.ConfirmRequest{Memory: m.Handle, Holds: true}); err != nil && !problem.Is(err, problem.Conflict) {
+					t.Errorf("%v", err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	total := 0
+	for _, m := range ms {
+		total += w.get(m.Handle).Confirmations
+	}
+	if total != 10 {
+		t.Errorf("%d confirmations under 10 keys", total)
 	}
 }

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -28,7 +27,7 @@ const (
 	nearLimit = 16
 	// maxRawBytes bounds a text before its private parts and secrets are taken out: four times what may be left.
 	maxRawBytes = 4 * MaxContentBytes
-	// maxDraws is how often a new handle is drawn before a write gives up; see handleLength.
+	// maxDraws is how often a write draws anew what another took before it gives up; see handleLength.
 	maxDraws = 3
 	// suggestions is how many candidate elements an unattached text is offered.
 	suggestions = 3
@@ -47,18 +46,10 @@ func (s *Service) Remember(ctx context.Context, c Caller, r RememberRequest) (Re
 	d.vector, d.model, d.refused = s.embedForWrite(ctx, d.embeddingText())
 
 	var out RememberResponse
-	for range maxDraws {
-		err = s.write(ctx, c, []SpaceKey{d.space}, func(tx Tx) error {
-			out = RememberResponse{SimilarTo: []Similar{}, Redacted: slices.Clone(d.redacted), Warnings: slices.Clone(d.warnings)}
-			return once(ctx, tx, c, s.now(), VerbRemember, r, &out, func() error { return s.place(ctx, tx, c, d, &out) })
-		})
-		if !errors.Is(err, ErrTaken) {
-			break
-		}
-	}
-	if errors.Is(err, ErrTaken) {
-		err = problem.New(problem.Conflict, "", "no free handle was found", "try again").Because(err)
-	}
+	err = s.write(ctx, c, []SpaceKey{d.space}, func(tx Tx) error {
+		out = RememberResponse{SimilarTo: []Similar{}, Redacted: slices.Clone(d.redacted), Warnings: slices.Clone(d.warnings)}
+		return once(ctx, tx, c, s.now(), VerbRemember, r, &out, func() error { return s.place(ctx, tx, c, d, &out) })
+	})
 	if err != nil {
 		return RememberResponse{}, fmt.Errorf("remember: %w", err)
 	}
@@ -198,8 +189,8 @@ func spaceFor(c Caller, scope Scope) (SpaceKey, error) {
 	case Personal:
 		return SpaceKey{Personal, c.User}, nil
 	case Organization:
-		if !c.mayReview() {
-			return SpaceKey{}, problem.New(problem.Forbidden, "scope", "a memory for the whole organization needs the reviewer role",
+		if !c.mayReviewOrganization() {
+			return SpaceKey{}, problem.New(problem.Forbidden, "scope", "a memory for the whole organization needs the reviewer role in every project",
 				"store it for the project and ask a reviewer to promote it")
 		}
 		return SpaceKey{Organization, ""}, nil

@@ -402,6 +402,7 @@ func (s *Service) show(ctx context.Context, v View, c Caller, id uuid.UUID, out 
 	if err := s.resolveLinks(ctx, v, c, recs); err != nil {
 		return err
 	}
+	c.leaveOut(recs)
 	*out = recs[0].shown(s.now())
 	return nil
 }

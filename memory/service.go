@@ -2,9 +2,13 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/stele-dev/stele/embedding"
+	"github.com/stele-dev/stele/internal/problem"
 )
 
 // Service is the domain behind every door. It is safe for concurrent use.
@@ -44,13 +48,23 @@ func (s *Service) view(ctx context.Context, c Caller, fn func(View) error) error
 	if err := c.check(); err != nil {
 		return err
 	}
-	return s.store.View(ctx, c.Org, fn)
+	return s.store.View(ctx, c.Org, func(v View) error {
+		if c.Bound != uuid.Nil {
+			v = boundView{v, c}
+		}
+		return fn(v)
+	})
 }
 
-// write writes for a caller.
+// write writes for a caller. What met another write by chance (a handle, an idempotency key) is tried again.
 func (s *Service) write(ctx context.Context, c Caller, spaces []SpaceKey, fn func(Tx) error) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	return s.store.Write(ctx, c.Org, spaces, fn)
+	for range maxDraws {
+		if err := s.store.Write(ctx, c.Org, spaces, fn); !errors.Is(err, ErrTaken) {
+			return err
+		}
+	}
+	return problem.New(problem.Conflict, "", "this write kept meeting others", "try again")
 }

@@ -55,6 +55,7 @@ type Record struct {
 	IgnoredBy  int
 	Successor  uuid.UUID // memory that superseded it
 	LinkHashes [][]byte
+	PathsOf    []uuid.UUID // projects whose repositories the Paths are of, in their order, as far as known
 }
 
 // Element is an element of a project's model as stored.
@@ -81,6 +82,7 @@ type View interface {
 	knowledgeView
 	eventView
 	auditView
+	answerView
 	backlog
 }
 

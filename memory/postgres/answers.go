@@ -18,10 +18,10 @@ func answerLocation(key []byte) secret.Location {
 }
 
 // Answered finds what a write was answered.
-func (t *tx) Answered(ctx context.Context, key [sha256.Size]byte) (memory.Answer, bool, error) {
+func (v *view) Answered(ctx context.Context, key [sha256.Size]byte) (memory.Answer, bool, error) {
 	a := memory.Answer{Key: key}
 	var sealed []byte
-	err := t.tx.QueryRow(ctx, `SELECT answered_at, body FROM answers WHERE org_id = $1 AND key_hash = $2`, t.org, key[:]).
+	err := v.tx.QueryRow(ctx, `SELECT answered_at, body FROM answers WHERE org_id = $1 AND key_hash = $2`, v.org, key[:]).
 		Scan(&a.At, &sealed)
 	if postgres.IsNoRows(err) {
 		return a, false, nil
@@ -30,7 +30,7 @@ func (t *tx) Answered(ctx context.Context, key [sha256.Size]byte) (memory.Answer
 		return a, false, err
 	}
 	if sealed != nil {
-		a.Body, err = t.keys.Open(answerLocation(key[:]), sealed)
+		a.Body, err = v.keys.Open(answerLocation(key[:]), sealed)
 	}
 	return a, err == nil, err
 }

@@ -141,13 +141,13 @@ func (p *past) trail(b *pgx.Batch) {
 
 func (p *past) attachments(b *pgx.Batch) {
 	p.queue(b, `
-		SELECT a.memory_id, e.element_id, e.key, e.name, e.level, e.removed_at IS NOT NULL AND e.removed_at <= $3
+		SELECT a.memory_id, e.element_id, e.project_id, e.key, e.name, e.level, e.removed_at IS NOT NULL AND e.removed_at <= $3
 		FROM attachments a JOIN elements e ON e.org_id = a.org_id AND e.element_id = a.element_id
 		WHERE a.org_id = $1 AND a.memory_id = ANY ($2) AND a.attached_at <= $3 AND (a.detached_at IS NULL OR a.detached_at > $3)
 		ORDER BY a.memory_id, a.attached_at, e.ordinal`, func(rows pgx.Rows) error {
 		var id uuid.UUID
 		var ref memory.ElementRef
-		if err := rows.Scan(&id, &ref.ID, &ref.Key, &ref.Name, &ref.Level, &ref.Orphan); err != nil {
+		if err := rows.Scan(&id, &ref.ID, &ref.Of, &ref.Key, &ref.Name, &ref.Level, &ref.Orphan); err != nil {
 			return err
 		}
 		if r := p.records[id]; r != nil {

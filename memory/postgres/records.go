@@ -120,7 +120,7 @@ func (v *view) Records(ctx context.Context, ids []uuid.UUID) ([]memory.Record, e
 		LEFT JOIN memories n ON n.org_id = m.org_id AND n.memory_id = m.superseded_by
 		WHERE m.org_id = $1 AND m.memory_id = ANY ($2)`, v.org, ids).Query(v.scanRecords(found))
 	b.Queue(`
-		SELECT a.memory_id, e.element_id, e.key, e.name, e.level, a.reason, a.path, e.removed_at IS NOT NULL
+		SELECT a.memory_id, e.element_id, e.project_id, e.key, e.name, e.level, a.reason, a.path, e.removed_at IS NOT NULL
 		FROM attachments a JOIN elements e ON e.org_id = a.org_id AND e.element_id = a.element_id
 		WHERE a.org_id = $1 AND a.memory_id = ANY ($2) AND a.detached_at IS NULL
 		ORDER BY a.memory_id, a.attached_at, e.ordinal`, v.org, ids).Query(func(rows pgx.Rows) error {
@@ -128,7 +128,7 @@ func (v *view) Records(ctx context.Context, ids []uuid.UUID) ([]memory.Record, e
 			var id uuid.UUID
 			var ref memory.ElementRef
 			var reason, path string
-			if err := rows.Scan(&id, &ref.ID, &ref.Key, &ref.Name, &ref.Level, &reason, &path, &ref.Orphan); err != nil {
+			if err := rows.Scan(&id, &ref.ID, &ref.Of, &ref.Key, &ref.Name, &ref.Level, &reason, &path, &ref.Orphan); err != nil {
 				return err
 			}
 			switch reason {
@@ -142,15 +142,17 @@ func (v *view) Records(ctx context.Context, ids []uuid.UUID) ([]memory.Record, e
 			return nil
 		})
 	})
-	b.Queue(`SELECT memory_id, pattern FROM memory_paths WHERE org_id = $1 AND memory_id = ANY ($2) ORDER BY memory_id, ordinal`,
+	b.Queue(`SELECT memory_id, pattern, project_id FROM memory_paths WHERE org_id = $1 AND memory_id = ANY ($2) ORDER BY memory_id, ordinal`,
 		v.org, ids).Query(func(rows pgx.Rows) error {
 		return each(rows, func() error {
 			var id uuid.UUID
 			var pattern string
-			if err := rows.Scan(&id, &pattern); err != nil {
+			var project *uuid.UUID
+			if err := rows.Scan(&id, &pattern, &project); err != nil {
 				return err
 			}
 			found[id].Paths = append(found[id].Paths, pattern)
+			found[id].PathsOf = append(found[id].PathsOf, orNil(project))
 			return nil
 		})
 	})
@@ -205,6 +207,13 @@ func (v *view) Records(ctx context.Context, ids []uuid.UUID) ([]memory.Record, e
 		}
 	}
 	return out, nil
+}
+
+func orNil(id *uuid.UUID) uuid.UUID {
+	if id == nil {
+		return uuid.Nil
+	}
+	return *id
 }
 
 // each runs fn on every row.

@@ -122,7 +122,7 @@ func (s *Store) CreateProject(ctx context.Context, by memory.Caller, p memory.Pr
 	err := s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error {
 		v := &view{tx: t, org: org}
 		// The organization's row is locked by createSpace; taking it here makes two creators of one project meet.
-		if _, err := t.Exec(ctx, `SELECT 1 FROM organizations WHERE org_id = $1 FOR UPDATE`, org); err != nil {
+		if _, err := t.Exec(ctx, `SELECT 1 FROM organizations WHERE org_id = $1 FOR NO KEY UPDATE`, org); err != nil {
 			return err
 		}
 		existing, err := projects(ctx, t, org)
