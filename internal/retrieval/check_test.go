@@ -73,6 +73,18 @@ func TestCheckFindsFaults(t *testing.T) {
 		{"kind of memory", `"fact" is no kind of memory`, func(s *retrieval.Set) { s.Memories[0].Kind = "fact" }},
 		{"no content", "shop-3: the content is missing", func(s *retrieval.Set) { s.Memories[2].Content = " " }},
 		{"unknown element", "shop-1: no element shop.db", func(s *retrieval.Set) { s.Memories[0].Elements = []string{"shop.db"} }},
+		{"element of the neighbour", "shop-1: no element inn", func(s *retrieval.Set) {
+			s.Projects = append(s.Projects, retrieval.Project{ID: "inn", AsOf: s.Projects[0].AsOf})
+			s.Elements = append(s.Elements, retrieval.Element{Project: "inn", Key: "inn", Kind: "system", Name: "Inn"})
+			s.Memories[0].Elements = append(s.Memories[0].Elements, "inn")
+		}},
+		{"answer of the neighbour", "shop-q7: no memory inn-1", func(s *retrieval.Set) {
+			s.Projects = append(s.Projects, retrieval.Project{ID: "inn", AsOf: s.Projects[0].AsOf})
+			m := s.Memories[1]
+			m.ID, m.Project, m.Content, m.Elements = "inn-1", "inn", "Rooms are cleaned at noon.", nil
+			s.Memories = append(s.Memories, m)
+			s.Queries[6].Answers = append(s.Queries[6].Answers, "inn-1")
+		}},
 		{"same content", "shop-2: shop-1 has the same content", func(s *retrieval.Set) { s.Memories[1].Content = "orders are throttled to ten a second" }},
 		{"same title", "shop-2: shop-1 has the same title", func(s *retrieval.Set) { s.Memories[1].Title = "throttling" }},
 		{"source elsewhere", `source "web/x.go:3" is not one of its paths`, func(s *retrieval.Set) { s.Memories[0].Source = "web/x.go:3" }},
