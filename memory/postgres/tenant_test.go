@@ -18,6 +18,10 @@ func TestCreateProjectBesideAnswers(t *testing.T) {
 	s, _, org := keysStore(t)
 	spaces := []memory.SpaceKey{{Scope: memory.Personal, Owner: "u"}}
 	by := memory.Caller{Org: org, User: "u", Role: memory.RoleAdmin, Door: memory.FromCLI}
+	// Whoever makes a space holds the row itself.
+	if err := s.Write(ctx, org, spaces, func(memory.Tx) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
 	err := s.Write(ctx, org, spaces, func(w memory.Tx) error {
 		if err := w.Answer(ctx, memory.Answer{Key: [32]byte{1}, At: time.Now(), Body: []byte(`{}`)}); err != nil {
 			return err
