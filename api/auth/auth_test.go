@@ -4,12 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -18,18 +23,25 @@ import (
 	"github.com/stele-dev/stele/memory"
 )
 
-// tokens is an Authenticator with one valid token and one that meets a fault.
-type tokens struct{ asked int }
+// tokens is an Authenticator with two valid tokens and one that meets a fault.
+type tokens struct {
+	asked atomic.Int64
+	hold  chan struct{} // when not nil, lookups wait until it is closed
+}
 
 const (
 	valid  = "stele_valid"
+	other  = "stele_another"
 	faulty = "stele_faulty"
 )
 
 func (s *tokens) Authenticate(_ context.Context, text string) (memory.Caller, memory.Token, error) {
-	s.asked++
+	s.asked.Add(1)
+	if s.hold != nil {
+		<-s.hold
+	}
 	switch text {
-	case valid:
+	case valid, other:
 		return memory.Caller{Org: uuid.New(), User: "ana", Role: memory.RoleAgent}, memory.Token{ID: uuid.New(), Name: "ana"}, nil
 	case faulty:
 		return memory.Caller{}, memory.Token{}, errors.New("connection to 10.0.0.7 refused, password=hunter2")
@@ -37,26 +49,32 @@ func (s *tokens) Authenticate(_ context.Context, text string) (memory.Caller, me
 	return memory.Caller{}, memory.Token{}, problem.New(problem.Unauthenticated, "", "the token is not accepted")
 }
 
-func gate(c auth.Config) (*auth.Gate, *tokens, http.Handler) {
+func gate(c auth.Config) (*tokens, http.Handler) {
 	known := &tokens{}
 	c.Tokens = known
 	c.Log = slog.New(slog.DiscardHandler)
-	g := auth.NewGate(c)
-	return g, known, g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return known, auth.NewGate(c).Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, _, err := auth.CallerFrom(r.Context()); err != nil || c.User != "ana" {
 			w.WriteHeader(http.StatusTeapot)
 		}
 	}))
 }
 
-func ask(t *testing.T, h http.Handler, change func(*http.Request)) *http.Response {
+// reply is what came back.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func ask(t *testing.T, h http.Handler, change func(*http.Request)) reply {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost:7420/v1/whoami", nil)
 	r.RemoteAddr = "192.0.2.1:1234"
 	change(r)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	return w.Result()
+	return reply{w.Code, w.Header(), w.Body.Bytes()}
 }
 
 func with(authorization ...string) func(*http.Request) {
@@ -65,7 +83,7 @@ func with(authorization ...string) func(*http.Request) {
 
 func TestGate(t *testing.T) {
 	t.Parallel()
-	_, _, h := gate(auth.Config{})
+	_, h := gate(auth.Config{})
 	for name, c := range map[string]struct {
 		header []string
 		status int
@@ -81,21 +99,21 @@ func TestGate(t *testing.T) {
 		"the database off": {[]string{"Bearer " + faulty}, 503},
 	} {
 		res := ask(t, h, with(c.header...))
-		if res.StatusCode != c.status {
-			t.Errorf("%s: %d, want %d", name, res.StatusCode, c.status)
+		if res.status != c.status {
+			t.Errorf("%s: %d, want %d", name, res.status, c.status)
 		}
 		if c.status == 200 {
 			continue
 		}
 		var p auth.Problem
-		if err := json.NewDecoder(res.Body).Decode(&p); err != nil || p.Status != c.status || p.Detail == "" {
+		if err := json.Unmarshal(res.body, &p); err != nil || p.Status != c.status || p.Detail == "" {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
-		if strings.Contains(p.Detail, "hunter2") || res.Header.Get("Content-Type") != "application/problem+json" {
-			t.Errorf("%s: %+v as %s", name, p, res.Header.Get("Content-Type"))
+		if strings.Contains(p.Detail, "hunter2") || res.header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s: %+v as %s", name, p, res.header.Get("Content-Type"))
 		}
-		if (c.status == 401) != (res.Header.Get("WWW-Authenticate") != "") || (c.status == 503) != (res.Header.Get("Retry-After") != "") {
-			t.Errorf("%s: headers %v", name, res.Header)
+		if (c.status == 401) != (res.header.Get("WWW-Authenticate") != "") || (c.status == 503) != (res.header.Get("Retry-After") != "") {
+			t.Errorf("%s: headers %v", name, res.header)
 		}
 	}
 }
@@ -110,30 +128,124 @@ func TestNobodyCallsWithoutTheGate(t *testing.T) {
 
 func TestGuessingIsSlowedAndHoldersAreNot(t *testing.T) {
 	t.Parallel()
-	_, known, h := gate(auth.Config{Limits: auth.Limits{Failures: 3}})
-	if res := ask(t, h, with("Bearer "+valid)); res.StatusCode != 200 {
-		t.Fatal(res.Status)
+	known, h := gate(auth.Config{Limits: auth.Limits{Failures: 3}})
+	if res := ask(t, h, with("Bearer "+valid)); res.status != 200 {
+		t.Fatal(res.status)
 	}
-	for range 3 {
-		if res := ask(t, h, with("Bearer stele_guess")); res.StatusCode != 401 {
-			t.Fatal(res.Status)
+	for n := range 3 {
+		if res := ask(t, h, with(fmt.Sprintf("Bearer stele_guess%d", n))); res.status != 401 {
+			t.Fatal(res.status)
 		}
 	}
-	asked := known.asked
-	res := ask(t, h, with("Bearer stele_guess"))
-	if res.StatusCode != 429 || res.Header.Get("Retry-After") == "" || known.asked != asked {
-		t.Errorf("the guess after the limit: %s, looked up %d times", res.Status, known.asked-asked)
+	asked := known.asked.Load()
+	res := ask(t, h, with("Bearer stele_guess3"))
+	if res.status != 429 || res.header.Get("Retry-After") == "" || known.asked.Load() != asked {
+		t.Errorf("the guess after the limit: %d, looked up %d times", res.status, known.asked.Load()-asked)
 	}
-	if res := ask(t, h, with("Bearer "+valid)); res.StatusCode != 200 {
-		t.Errorf("who holds a token is locked out: %s", res.Status)
+	if res := ask(t, h, with("Bearer "+valid)); res.status != 200 {
+		t.Errorf("who holds a token is locked out: %d", res.status)
 	}
 	elsewhere := func(r *http.Request) {
-		with("Bearer stele_guess")(r)
+		with("Bearer stele_guess4")(r)
 		r.RemoteAddr = "192.0.2.2:1"
 	}
-	if res := ask(t, h, elsewhere); res.StatusCode != 401 {
-		t.Errorf("another address: %s", res.Status)
+	if res := ask(t, h, elsewhere); res.status != 401 {
+		t.Errorf("another address: %d", res.status)
 	}
+}
+
+// Guesses that come all at once get no further than those that come one by one.
+func TestGuessesAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		known, h := gate(auth.Config{Limits: auth.Limits{Failures: 3}})
+		seen := map[int]int{}
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for n := range 50 {
+			all.Go(func() {
+				status := ask(t, h, with(fmt.Sprintf("Bearer stele_guess%d", n))).status
+				mu.Lock()
+				defer mu.Unlock()
+				seen[status]++
+			})
+		}
+		all.Wait()
+		if known.asked.Load() != 3 || seen[401] != 3 || seen[429] != 47 {
+			t.Errorf("looked up %d times, answered %v", known.asked.Load(), seen)
+		}
+	})
+}
+
+// Holders of tokens that are not known yet, as after a restart of the server, may be more at once than wrong tokens: they
+// are looked up a few at a time, and none is refused.
+func TestHoldersAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		known, h := gate(auth.Config{Limits: auth.Limits{Failures: 3}})
+		known.hold = make(chan struct{})
+		var all sync.WaitGroup
+		var let atomic.Int64
+		for range 20 {
+			all.Go(func() {
+				if ask(t, h, with("Bearer "+valid)).status == 200 {
+					let.Add(1)
+				}
+			})
+		}
+		synctest.Wait()
+		if n := known.asked.Load(); n != 3 {
+			t.Errorf("%d lookups at once, want 3", n)
+		}
+		// One whose client goes away waits no longer.
+		ctx, leave := context.WithCancel(t.Context())
+		leaving := func(r *http.Request) {
+			with("Bearer " + other)(r)
+			*r = *r.WithContext(ctx)
+		}
+		gone := make(chan struct{})
+		go func() {
+			ask(t, h, leaving)
+			close(gone)
+		}()
+		synctest.Wait()
+		leave()
+		<-gone
+		close(known.hold)
+		all.Wait()
+		if n := let.Load(); n != 20 {
+			t.Errorf("%d of 20 holders were let in", n)
+		}
+	})
+}
+
+// A client that goes on with a revoked token harms nobody at its address, and costs nothing.
+func TestARefusedTokenIsRemembered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		refused := 0
+		known, h := gate(auth.Config{Limits: auth.Limits{Failures: 3}, Count: func(reason string) {
+			if reason == "wrong_token" {
+				refused++
+			}
+		}})
+		for range 100 {
+			if res := ask(t, h, with("Bearer stele_revoked")); res.status != 401 {
+				t.Fatal(res.status)
+			}
+		}
+		if known.asked.Load() != 1 || refused != 100 {
+			t.Errorf("looked up %d times, counted %d times", known.asked.Load(), refused)
+		}
+		if res := ask(t, h, with("Bearer "+valid)); res.status != 200 {
+			t.Errorf("a holder at the same address: %d", res.status)
+		}
+		time.Sleep(time.Minute) //nolint:forbidigo // in a bubble
+		asked := known.asked.Load()
+		if ask(t, h, with("Bearer stele_revoked")); known.asked.Load() != asked+1 {
+			t.Error("it is refused for ever without being looked up")
+		}
+	})
 }
 
 func TestATokenIsLimited(t *testing.T) {
@@ -141,12 +253,15 @@ func TestATokenIsLimited(t *testing.T) {
 	known := &same{id: uuid.New()}
 	g := auth.NewGate(auth.Config{Tokens: known, Limits: auth.Limits{PerToken: 0.001, Burst: 2, Streams: 1}, Log: slog.New(slog.DiscardHandler)})
 	h := g.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	for n, want := range []int{200, 200, 429} {
-		if res := ask(t, h, with("Bearer "+valid)); res.StatusCode != want {
-			t.Errorf("request %d: %s, want %d", n, res.Status, want)
+	for n, want := range []int{200, 200, 429, 429} {
+		if res := ask(t, h, with("Bearer "+valid)); res.status != want {
+			t.Errorf("request %d: %d, want %d", n, res.status, want)
 		}
 	}
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	if known.asked != 2 {
+		t.Errorf("requests over the limit cost lookups: %d", known.asked)
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	r = r.WithContext(auth.WithCaller(r.Context(), memory.Caller{}, memory.Token{ID: known.id}))
 	done, err := g.Stream(r)
 	if err != nil {
@@ -161,9 +276,13 @@ func TestATokenIsLimited(t *testing.T) {
 	}
 }
 
-type same struct{ id uuid.UUID }
+type same struct {
+	id    uuid.UUID
+	asked int
+}
 
 func (s *same) Authenticate(context.Context, string) (memory.Caller, memory.Token, error) {
+	s.asked++
 	return memory.Caller{User: "ana"}, memory.Token{ID: s.id}, nil
 }
 
@@ -181,7 +300,7 @@ func TestAddress(t *testing.T) {
 		{"[2001:db8:1:2:3:4:5:6]:5", "", "2001:db8:1:2::/64"},
 		{"[::ffff:192.0.2.1]:5", "", "192.0.2.1"},
 	} {
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.RemoteAddr = c.peer
 		if c.forwarded != "" {
 			r.Header.Set("X-Forwarded-For", c.forwarded)
@@ -231,20 +350,20 @@ func TestHosts(t *testing.T) {
 				r.Header.Set("Sec-Fetch-Site", c.site)
 			}
 		})
-		if res.StatusCode != c.status {
-			t.Errorf("Host %q, Origin %q, site %q: %d, want %d", c.host, c.origin, c.site, res.StatusCode, c.status)
+		if res.status != c.status {
+			t.Errorf("Host %q, Origin %q, site %q: %d, want %d", c.host, c.origin, c.site, res.status, c.status)
 		}
 	}
 	for n, two := range [][]string{{"http://localhost:7420", "http://evil.example"}} {
-		if res := ask(t, h, func(r *http.Request) { r.Header["Origin"] = two }); res.StatusCode != 403 {
-			t.Errorf("%d: two origins: %s", n, res.Status)
+		if res := ask(t, h, func(r *http.Request) { r.Header["Origin"] = two }); res.status != 403 {
+			t.Errorf("%d: two origins: %d", n, res.status)
 		}
 	}
 	if res := ask(t, h, func(r *http.Request) {
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
 		r.Header.Set("Sec-Fetch-Mode", "navigate")
-	}); res.StatusCode != 200 {
-		t.Errorf("following a link: %s", res.Status)
+	}); res.status != 200 {
+		t.Errorf("following a link: %d", res.status)
 	}
 }
 

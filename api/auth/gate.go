@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"crypto/sha256"
 	"log/slog"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory"
 )
 
 // Limits bound what callers can ask. Zero values mean the defaults.
@@ -61,7 +63,8 @@ type Gate struct {
 	tokens   *buckets // by token id
 	failures *buckets // by address
 	streams  *counters
-	known    *recent // hashes of tokens that were valid lately
+	known    *recent[string] // ids of tokens that were valid lately
+	refused  *recent[error]  // how tokens were refused a moment ago
 }
 
 // NewGate makes a gate.
@@ -71,7 +74,7 @@ func NewGate(c Config) *Gate {
 		c.Count = func(string) {}
 	}
 	return &Gate{Config: c, tokens: newBuckets(c.Limits.PerToken, c.Limits.Burst), failures: newBuckets(failureRate, c.Limits.Failures),
-		streams: newCounters(c.Limits.Streams), known: newRecent()}
+		streams: newCounters(c.Limits.Streams), known: newRecent[string](knownFor), refused: newRecent[error](refusedFor)}
 }
 
 // Wrap puts the gate before a handler.
@@ -82,31 +85,60 @@ func (g *Gate) Wrap(next http.Handler) http.Handler {
 			g.refuse(w, r, "no_token", err)
 			return
 		}
-		address := g.Address(r)
-		// Who holds a token that was valid a moment ago is not locked out by others who guess from the same address.
-		if !g.known.has(text) && !g.failures.left(address) {
-			g.refuse(w, r, "too_many", problem.New(problem.TooMany, "", "too many wrong tokens came from this address", "wait a minute and send a valid one"))
-			return
-		}
-		c, t, err := g.Tokens.Authenticate(r.Context(), text)
+		c, t, reason, err := g.admit(r, text)
 		if err != nil {
-			if problem.Is(err, problem.Unauthenticated) {
-				g.failures.take(address)
-				g.known.forget(text)
-				g.Log.WarnContext(r.Context(), "a token was refused", "address", address)
-				g.refuse(w, r, "wrong_token", err)
-				return
-			}
-			g.refuse(w, r, "", err)
-			return
-		}
-		g.known.add(text)
-		if !g.tokens.take(t.ID.String()) {
-			g.refuse(w, r, "too_many", problem.New(problem.TooMany, "", "this token sends more requests than the limit", "slow down, and wait as long as Retry-After says"))
+			g.refuse(w, r, reason, err)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), c, t)))
 	})
+}
+
+// admit finds out who holds a token, as far as the limits allow. reason is what a refusal counts as; "" for a fault.
+func (g *Gate) admit(r *http.Request, text string) (c memory.Caller, t memory.Token, reason string, err error) {
+	hash := sha256.Sum256([]byte(text))
+	// What was refused a moment ago is refused now. A client that goes on with a revoked token costs no lookup, and does
+	// not use up what its address may send for the others there.
+	if err, is := g.refused.get(hash); is {
+		return c, t, "wrong_token", err
+	}
+	// Who holds a token that was valid a moment ago is not locked out by others who guess from the same address, and is
+	// told to slow down before the lookup.
+	id, known := g.known.get(hash)
+	if known && !g.tokens.take(id) {
+		return c, t, "too_many", errTooFast()
+	}
+	address, wrong := g.Address(r), false
+	if !known {
+		end, left, err := g.failures.reserve(r.Context(), address)
+		if err != nil {
+			return c, t, "", err
+		}
+		if !left {
+			return c, t, "too_many", problem.New(problem.TooMany, "", "too many wrong tokens came from this address", "wait a minute and send a valid one")
+		}
+		defer func() { end(wrong) }()
+	}
+	c, t, err = g.Tokens.Authenticate(r.Context(), text)
+	wrong = problem.Is(err, problem.Unauthenticated)
+	switch {
+	case wrong:
+		g.known.forget(hash)
+		g.refused.add(hash, err)
+		g.Log.WarnContext(r.Context(), "a token was refused", "address", address)
+		return c, t, "wrong_token", err
+	case err != nil:
+		return c, t, "", err
+	}
+	g.known.add(hash, t.ID.String())
+	if !known && !g.tokens.take(t.ID.String()) {
+		return c, t, "too_many", errTooFast()
+	}
+	return c, t, "", nil
+}
+
+func errTooFast() error {
+	return problem.New(problem.TooMany, "", "this token sends more requests than the limit", "slow down, and wait as long as Retry-After says")
 }
 
 // Stream counts a stream of the caller; done gives it back.

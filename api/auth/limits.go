@@ -1,7 +1,9 @@
 package auth
 
 import (
+	"context"
 	"crypto/sha256"
+	"maps"
 	"sync"
 	"time"
 
@@ -18,49 +20,96 @@ type buckets struct {
 	burst int
 
 	mu  sync.Mutex
-	all map[string]*rate.Limiter
+	all map[string]*bucket
+}
+
+// bucket is one of them.
+type bucket struct {
+	*rate.Limiter
+	reserved int           // may be taken by what is under way
+	ended    chan struct{} // closed when one of those has ended; nil when nobody waits for it
 }
 
 func newBuckets(limit rate.Limit, burst int) *buckets {
-	return &buckets{limit: limit, burst: burst, all: map[string]*rate.Limiter{}}
+	return &buckets{limit: limit, burst: burst, all: map[string]*bucket{}}
+}
+
+// get gives a bucket; the lock is held.
+func (b *buckets) get(name string) *bucket {
+	found := b.all[name]
+	if found == nil {
+		if len(b.all) >= maxTracked {
+			b.dropFull()
+		}
+		found = &bucket{Limiter: rate.NewLimiter(b.limit, b.burst)}
+		b.all[name] = found
+	}
+	return found
 }
 
 // take takes one from a bucket, if there is one.
 func (b *buckets) take(name string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l := b.all[name]
-	if l == nil {
-		if len(b.all) >= maxTracked {
-			b.dropFull()
-		}
-		l = rate.NewLimiter(b.limit, b.burst)
-		b.all[name] = l
-	}
-	return l.Allow()
+	return b.get(name).Allow()
 }
 
-// left tells whether a bucket holds anything, without taking it.
-func (b *buckets) left(name string) bool {
+// reserve sets one of a bucket aside until end says whether it was used. What others have set aside is waited for, since
+// most of it comes back; left is false when the bucket is empty. The error is that of the context.
+func (b *buckets) reserve(ctx context.Context, name string) (end func(used bool), left bool, err error) {
+	for {
+		b.mu.Lock()
+		found := b.get(name)
+		switch tokens := found.Tokens(); {
+		case tokens < 1:
+			b.mu.Unlock()
+			return nil, false, nil
+		case tokens >= float64(found.reserved+1):
+			found.reserved++
+			b.mu.Unlock()
+			return func(used bool) { b.end(found, used) }, true, nil
+		}
+		if found.ended == nil {
+			found.ended = make(chan struct{})
+		}
+		ended := found.ended
+		b.mu.Unlock()
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return nil, false, ctx.Err()
+		}
+	}
+}
+
+func (b *buckets) end(found *bucket, used bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l := b.all[name]
-	return l == nil || l.Tokens() >= 1
+	found.reserved--
+	if used {
+		found.Allow()
+	}
+	if found.ended != nil {
+		close(found.ended)
+		found.ended = nil
+	}
 }
 
 // dropFull makes room for many at once, since it looks at all: it forgets buckets that are full again, which a new one would
-// equal, and when that is not enough, any.
+// equal, and when that is not enough, any that nothing is set aside of.
 func (b *buckets) dropFull() {
 	for name, l := range b.all {
-		if l.Tokens() >= float64(b.burst) {
+		if l.reserved == 0 && l.Tokens() >= float64(b.burst) {
 			delete(b.all, name)
 		}
 	}
-	for name := range b.all {
+	for name, l := range b.all {
 		if len(b.all) <= maxTracked*3/4 {
 			return
 		}
-		delete(b.all, name)
+		if l.reserved == 0 {
+			delete(b.all, name)
+		}
 	}
 }
 
@@ -92,27 +141,36 @@ func (c *counters) give(name string) {
 	}
 }
 
-// knownFor is how long a token that was valid is remembered to have been.
-const knownFor = 10 * time.Minute
+// How long it is remembered that a token was valid, and that one was refused. A token that was refused does not become
+// valid, but a database that is restored may know it again.
+const (
+	knownFor   = 10 * time.Minute
+	refusedFor = 30 * time.Second
+)
 
-// recent remembers, by hash, which tokens were valid lately. It vouches for nothing: every request is looked up.
-type recent struct {
+// recent remembers something of tokens, by their hashes, for a while. It vouches for nobody: who is let in is looked up.
+type recent[V any] struct {
+	keep time.Duration
+
 	mu  sync.Mutex
-	all map[[sha256.Size]byte]time.Time
+	all map[[sha256.Size]byte]remembered[V]
 }
 
-func newRecent() *recent { return &recent{all: map[[sha256.Size]byte]time.Time{}} }
+type remembered[V any] struct {
+	value V
+	at    time.Time
+}
 
-func (k *recent) add(token string) {
+func newRecent[V any](keep time.Duration) *recent[V] {
+	return &recent[V]{keep: keep, all: map[[sha256.Size]byte]remembered[V]{}}
+}
+
+func (k *recent[V]) add(hash [sha256.Size]byte, v V) {
 	now := time.Now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.all) >= maxTracked {
-		for hash, at := range k.all {
-			if now.Sub(at) > knownFor {
-				delete(k.all, hash)
-			}
-		}
+		maps.DeleteFunc(k.all, func(_ [sha256.Size]byte, r remembered[V]) bool { return now.Sub(r.at) > k.keep })
 		for hash := range k.all {
 			if len(k.all) <= maxTracked*3/4 {
 				break
@@ -120,18 +178,22 @@ func (k *recent) add(token string) {
 			delete(k.all, hash)
 		}
 	}
-	k.all[sha256.Sum256([]byte(token))] = now
+	k.all[hash] = remembered[V]{v, now}
 }
 
-func (k *recent) has(token string) bool {
+func (k *recent[V]) get(hash [sha256.Size]byte) (V, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	at, ok := k.all[sha256.Sum256([]byte(token))]
-	return ok && time.Since(at) <= knownFor
+	r, ok := k.all[hash]
+	if !ok || time.Since(r.at) > k.keep {
+		var none V
+		return none, false
+	}
+	return r.value, true
 }
 
-func (k *recent) forget(token string) {
+func (k *recent[V]) forget(hash [sha256.Size]byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.all, sha256.Sum256([]byte(token)))
+	delete(k.all, hash)
 }

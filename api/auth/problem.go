@@ -64,6 +64,8 @@ func Refuse(w http.ResponseWriter, p *problem.Error) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	// A client that is gone already is nobody to tell.
-	_ = json.NewEncoder(w).Encode(Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: p.Code, Field: p.Field, Detail: p.Detail, Fixes: p.Fixes})
+	text, err := json.Marshal(Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: p.Code, Field: p.Field, Detail: p.Detail, Fixes: p.Fixes})
+	if err == nil { // there is nothing in it that could not be written
+		_, _ = w.Write(append(text, '\n')) // a client that is gone already is nobody to tell
+	}
 }
