@@ -81,13 +81,22 @@ func (s *Service) Events(ctx context.Context, c Caller, after string, limit int)
 		for i, sp := range spaces {
 			ids[i], scopeOf[sp.ID] = sp.ID, sp.Scope
 		}
-		if after == FromNow {
-			last, err := v.LastEvents(ctx, ids)
-			for id, n := range last {
-				at[slot(scopeOf[id])] = n
-			}
-			out.Position = at.String()
+		last, err := v.LastEvents(ctx, ids)
+		if err != nil {
 			return err
+		}
+		for id, n := range last {
+			switch slot := slot(scopeOf[id]); {
+			case after == FromNow:
+				at[slot] = n
+			case at[slot] > n: // going on from there would skip what is written until the numbers meet again
+				return problem.New(problem.Conflict, "after", "this position is ahead of everything there is, as after the restore of a backup",
+					"begin anew: leave the position out")
+			}
+		}
+		if after == FromNow {
+			out.Position = at.String()
+			return nil
 		}
 		queues := make([][]SpaceEvent, 0, len(ids))
 		for _, id := range ids {

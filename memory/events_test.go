@@ -80,6 +80,8 @@ func TestEvents(t *testing.T) {
 	if strings.Contains(asJSON(t, others), mine.Handle) {
 		t.Error("another user sees a personal event")
 	}
+	_, err = w.Events(ctx, w.c, "1000.0.0", 0)
+	wants(t, err, problem.Conflict, "restore")
 	for _, bad := range []string{"x", "1.2", "1.2.3.4", "-1.0.0", "9999999999999999999.0.0", "1.2.3 "} {
 		_, err := w.Events(ctx, w.c, bad, 0)
 		wants(t, err, problem.Invalid)

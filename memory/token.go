@@ -48,6 +48,7 @@ type Token struct {
 type NewToken struct {
 	Text string `json:"token"`
 	Token
+	Warnings []string `json:"warnings"`
 }
 
 // TokenRequest asks for a token.
@@ -129,10 +130,18 @@ func (s *Service) CreateToken(ctx context.Context, c Caller, r TokenRequest) (Ne
 		}
 		t.ProjectID = &p.ID
 	}
-	if err := s.store.CreateToken(ctx, c, t); err != nil {
+	before, err := s.store.Tokens(ctx, c.Org)
+	if err == nil {
+		err = s.store.CreateToken(ctx, c, t)
+	}
+	if err != nil {
 		return NewToken{}, fmt.Errorf("create token: %w", err)
 	}
-	return NewToken{Text: text, Token: t.Token}, nil
+	made := NewToken{Text: text, Token: t.Token, Warnings: []string{}}
+	if slices.ContainsFunc(before, func(b Token) bool { return strings.EqualFold(b.Name, name) }) {
+		made.Warnings = append(made.Warnings, fmt.Sprintf("there was a token %q before: who holds the new one is the same author, and is served what that author keeps to themselves", name))
+	}
+	return made, nil
 }
 
 // Tokens lists the tokens of the organization, live ones first.

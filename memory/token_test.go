@@ -103,8 +103,11 @@ func TestRevokedTokensAreRefusedAtOnce(t *testing.T) {
 	}
 	_, err = w.RevokeToken(ctx, w.c, "nobody")
 	wants(t, err, problem.NotFound, "nobody")
-	_, err = w.CreateToken(ctx, w.c, memory.TokenRequest{Name: "robot"}) // the name is free again
+	same, err := w.CreateToken(ctx, w.c, memory.TokenRequest{Name: "robot"}) // the name is free again
 	w.must(err)
+	if len(made.Warnings) != 0 || len(same.Warnings) != 1 {
+		t.Errorf("warned %q, then %q", made.Warnings, same.Warnings)
+	}
 }
 
 func TestWhoMayMakeTokens(t *testing.T) {

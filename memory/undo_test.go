@@ -70,12 +70,69 @@ func TestUndo(t *testing.T) {
 	}
 	again, err := w.Undo(ctx, w.c, r)
 	w.must(err)
-	if len(again.Retired)+len(again.Restored) != 0 {
+	if len(again.Retired)+len(again.Restored) != 0 || !slices.Contains(again.Undone, second.Memory.Handle) || !slices.Contains(again.Undone, driven.Handle) {
 		t.Errorf("a second time: %+v", again)
 	}
 
 	for _, bad := range []memory.UndoRequest{{Since: since}, {Author: "mallory"}} {
 		_, err := w.Undo(ctx, w.c, bad)
 		wants(t, err, problem.Invalid)
+	}
+}
+
+// What somebody else decided since stands.
+func TestUndoLeavesLaterDecisions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	m := w.remember(memory.RememberRequest{Content: "Orders are printed."}).Memory
+	mallory, judge := w.c, w.c
+	mallory.User, judge.User = "mallory", "judge"
+	tick := func() time.Time { w.now = w.now.Add(time.Minute); return w.now }
+	since := tick()
+	_, err := w.Forget(ctx, mallory, memory.ForgetRequest{Memory: m.Handle})
+	w.must(err)
+	tick()
+	_, err = w.Restore(ctx, judge, m.Handle)
+	w.must(err)
+	tick()
+	_, err = w.Forget(ctx, judge, memory.ForgetRequest{Memory: m.Handle, Reason: "it names a customer"})
+	w.must(err)
+	tick()
+	out, err := w.Undo(ctx, w.c, memory.UndoRequest{Author: "mallory", Since: since})
+	w.must(err)
+	if len(out.Restored) != 0 || len(out.Kept) != 1 || out.Kept[0].Reason != "judge decided about it since (retire)" || w.get(m.Handle).Status != memory.Retired {
+		t.Errorf("%+v", out)
+	}
+}
+
+// One command for every project, for those who may look at every project.
+func TestUndoEverywhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	depot, err := w.CreateProject(ctx, w.c, "depot", nil)
+	w.must(err)
+	mallory := w.c
+	mallory.User = "mallory"
+	here, err := w.Remember(ctx, mallory, memory.RememberRequest{Content: "Here it is wrong."})
+	w.must(err)
+	mallory.Project = depot.ID
+	there, err := w.Remember(ctx, mallory, memory.RememberRequest{Content: "There it is wrong."})
+	w.must(err)
+	r := memory.UndoRequest{Author: "mallory", Since: w.now, Everywhere: true}
+	bound := w.c
+	bound.Bound = bound.Project
+	_, err = w.Undo(ctx, bound, r)
+	wants(t, err, problem.Forbidden, "everywhere")
+	out, err := w.Undo(ctx, w.c, memory.UndoRequest{Author: "mallory", Since: w.now})
+	w.must(err)
+	if !slices.Equal(out.Retired, []string{here.Memory.Handle}) {
+		t.Errorf("in one project: %+v", out)
+	}
+	out, err = w.Undo(ctx, w.c, r)
+	w.must(err)
+	if !slices.Equal(out.Retired, []string{there.Memory.Handle}) || !slices.Equal(out.Undone, []string{here.Memory.Handle}) {
+		t.Errorf("everywhere: %+v", out)
 	}
 }
