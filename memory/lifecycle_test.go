@@ -224,3 +224,39 @@ func TestOnesOwnEditIsNoSurprise(t *testing.T) {
 	_, err = w.Confirm(ctx, mine, memory.ConfirmRequest{Memory: m.Handle, Holds: true, Revision: 9})
 	wants(t, err, problem.Stale, "revision 2, not 9")
 }
+
+// No project can be called what means another one.
+func TestAProjectCannotTakeAnothersPlace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	for _, name := range []string{w.c.Project.String(), strings.ToUpper(w.c.Project.String()), "remote:example.org/shop", "a:b"} {
+		_, err := w.CreateProject(ctx, w.c, name, nil)
+		wants(t, err, problem.Invalid, "looks like an id")
+	}
+	for _, identity := range []string{"shop", w.c.Project.String(), "", ":x", "Remote:x", "id:nonsense"} {
+		_, err := w.CreateProject(ctx, w.c, "aaa", []string{identity})
+		wants(t, err, problem.Invalid, "identities")
+		wants(t, w.AddIdentities(ctx, w.c, w.c.Project, []string{identity}), problem.Invalid, "identities")
+	}
+	_, err := w.CreateProject(ctx, w.c, "aaa", []string{"id:" + w.c.Project.String()})
+	wants(t, err, problem.Conflict, "another project")
+	w.must(w.AddIdentities(ctx, w.c, w.c.Project, []string{"id:" + w.c.Project.String(), "id:01920000-0000-7000-8000-000000000000"}))
+	for _, ref := range []string{"shop", "SHOP", w.c.Project.String(), "id:01920000-0000-7000-8000-000000000000"} {
+		p, err := w.FindProject(ctx, w.c, ref)
+		if err != nil || p.ID != w.c.Project {
+			t.Errorf("%s: %s, %v", ref, p.ID, err)
+		}
+		ps, err := w.Projects(ctx, w.c)
+		w.must(err)
+		if m, ok := memory.MatchProject(ps, ref); !ok || m.ID != p.ID {
+			t.Errorf("%s is matched to %s", ref, m.ID)
+		}
+	}
+	c := w.c
+	c.Retry = "k"
+	_, err = w.CreateProject(ctx, c, "one", nil)
+	w.must(err)
+	_, err = w.CreateProject(ctx, c, "two", nil)
+	wants(t, err, problem.Conflict, "another request")
+}

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,8 @@ type tenants interface {
 	CreateOrganization(ctx context.Context, name string, now time.Time) (uuid.UUID, error)
 	// Projects lists an organization's projects by name.
 	Projects(ctx context.Context, org uuid.UUID) ([]ProjectInfo, error)
+	// Project finds the project of that id, else of that name without case, else of that identity; false when there is none.
+	Project(ctx context.Context, org uuid.UUID, ref string) (ProjectInfo, bool, error)
 	// CreateProject makes a project with its identities, or gives the one that already has the id or an identity.
 	CreateProject(ctx context.Context, by Caller, p ProjectInfo) (ProjectInfo, error)
 	// AddIdentities makes a project known by further identities; those of another project are left there.
@@ -123,17 +126,35 @@ func (s *Service) Projects(ctx context.Context, c Caller) ([]ProjectInfo, error)
 	return ps, nil
 }
 
-// FindProject finds a project by id, name (without case) or identity. problem.NotFound lists what there is.
+// MatchProject finds the project that a reference means: that of the id, else of the name (without case), else of the
+// identity. Names cannot look like ids or identities (checkProjectName), so no project can take another's place.
+func MatchProject(ps []ProjectInfo, ref string) (ProjectInfo, bool) {
+	for _, matches := range []func(ProjectInfo) bool{
+		func(p ProjectInfo) bool { return strings.EqualFold(p.ID.String(), ref) },
+		func(p ProjectInfo) bool { return strings.EqualFold(p.Name, ref) },
+		func(p ProjectInfo) bool { return slices.Contains(p.Identities, ref) },
+	} {
+		if n := slices.IndexFunc(ps, matches); n >= 0 {
+			return ps[n], true
+		}
+	}
+	return ProjectInfo{}, false
+}
+
+// FindProject finds the project that a reference means (MatchProject) among those the caller may know of.
+// problem.NotFound lists what there is.
 func (s *Service) FindProject(ctx context.Context, c Caller, ref string) (ProjectInfo, error) {
+	ref = strings.TrimSpace(ref)
+	p, found, err := s.store.Project(ctx, c.Org, ref)
+	if err != nil {
+		return ProjectInfo{}, fmt.Errorf("project: %w", err)
+	}
+	if found && (c.Bound == uuid.Nil || c.Bound == p.ID) {
+		return p, nil
+	}
 	ps, err := s.Projects(ctx, c)
 	if err != nil {
 		return ProjectInfo{}, err
-	}
-	ref = strings.TrimSpace(ref)
-	for _, p := range ps {
-		if strings.EqualFold(p.Name, ref) || strings.EqualFold(p.ID.String(), ref) || slices.Contains(p.Identities, ref) {
-			return p, nil
-		}
 	}
 	e := problem.New(problem.NotFound, "project", fmt.Sprintf("there is no project %q", clip(ref, 80)))
 	for _, p := range ps[:min(len(ps), candidates)] {
@@ -143,6 +164,17 @@ func (s *Service) FindProject(ctx context.Context, c Caller, ref string) (Projec
 		e.Fixes = append(e.Fixes, "create it with `stele init` in the repository, or `stele project create NAME`")
 	}
 	return ProjectInfo{}, e
+}
+
+// checkProjectName refuses what a reference would take for something else: an id or an identity.
+func checkProjectName(name string) error {
+	if err := checkName("project", name); err != nil {
+		return err
+	}
+	if _, err := uuid.Parse(name); err == nil || strings.Contains(name, ":") {
+		return problem.Invalidf("project", "%q looks like an id or an identity", clip(name, 80)).Fix("choose a name without a colon")
+	}
+	return nil
 }
 
 // mayCreateProjects refuses a caller who may not decide what projects there are.
@@ -160,7 +192,7 @@ func (c Caller) mayCreateProjects(what string) error {
 // of the identities. Under an idempotency key the same project is given again.
 func (s *Service) CreateProject(ctx context.Context, c Caller, name string, identities []string) (ProjectInfo, error) {
 	name = strings.TrimSpace(name)
-	if err := checkName("project", name); err != nil {
+	if err := checkProjectName(name); err != nil {
 		return ProjectInfo{}, err
 	}
 	if err := c.mayCreateProjects("creating a project"); err != nil {
@@ -169,7 +201,7 @@ func (s *Service) CreateProject(ctx context.Context, c Caller, name string, iden
 	if err := c.checkRetry(); err != nil {
 		return ProjectInfo{}, err
 	}
-	if err := checkIdentities(identities); err != nil {
+	if err := s.checkIdentities(ctx, c, uuid.Nil, identities); err != nil {
 		return ProjectInfo{}, err
 	}
 	p := ProjectInfo{ID: newID(), Name: name, Identities: identities, CreatedAt: s.now()}
@@ -178,9 +210,13 @@ func (s *Service) CreateProject(ctx context.Context, c Caller, name string, iden
 		key := c.retryKey()
 		p.ID = uuid.NewSHA1(c.Org, key[:])
 	}
+	wanted := p.ID
 	p, err := s.store.CreateProject(ctx, c, p)
 	if err != nil {
 		return ProjectInfo{}, fmt.Errorf("create project %s: %w", name, err)
+	}
+	if c.Retry != "" && p.ID == wanted && p.Name != name {
+		return ProjectInfo{}, problem.New(problem.Conflict, "Idempotency-Key", "this key was used for another request", "use a new key for a new request")
 	}
 	return p, nil
 }
@@ -194,7 +230,7 @@ func (s *Service) AddIdentities(ctx context.Context, c Caller, project uuid.UUID
 	if err := c.mayCreateProjects("saying which repository a project is"); err != nil {
 		return err
 	}
-	if err := checkIdentities(identities); err != nil {
+	if err := s.checkIdentities(ctx, c, project, identities); err != nil {
 		return err
 	}
 	if err := s.store.AddIdentities(ctx, c, project, identities, s.now()); err != nil {
@@ -209,13 +245,32 @@ const maxIdentities = 32
 // maxIdentityBytes bounds one identity: an address or a folder.
 const maxIdentityBytes = 1024
 
-func checkIdentities(identities []string) error {
+// identity is what a project is known by besides id and name: a scheme and what it says.
+var identity = regexp.MustCompile(`^[a-z]+:.`)
+
+// checkIdentities refuses identities that are none, and the id of another project of this organization: it means that one.
+func (s *Service) checkIdentities(ctx context.Context, c Caller, project uuid.UUID, identities []string) error {
 	if len(identities) > maxIdentities {
 		return problem.Invalidf("identities", "%d identities are more than the %d of one call", len(identities), maxIdentities).Fix("leave some out")
 	}
 	for _, i := range identities {
-		if i == "" || len(i) > maxIdentityBytes || !utf8.ValidString(i) || strings.ContainsFunc(i, unicode.IsControl) {
-			return problem.Invalidf("identities", "%q cannot be kept", clip(i, 80)).Fix("give an address such as remote:example.org/shop")
+		if !identity.MatchString(i) || len(i) > maxIdentityBytes || !utf8.ValidString(i) || strings.ContainsFunc(i, unicode.IsControl) {
+			return problem.Invalidf("identities", "%q is no identity", clip(i, 80)).Fix("give one such as remote:example.org/shop")
+		}
+		id, ok := strings.CutPrefix(i, "id:")
+		if !ok {
+			continue
+		}
+		meant, err := uuid.Parse(id)
+		if err != nil {
+			return problem.Invalidf("identities", "%q is not an id", clip(i, 80)).Fix("give id: and a project's id, or leave it out")
+		}
+		_, found, err := s.store.Project(ctx, c.Org, meant.String())
+		if err != nil {
+			return fmt.Errorf("project: %w", err)
+		}
+		if found && meant != project {
+			return problem.New(problem.Conflict, "identities", fmt.Sprintf("%s is the id of another project", meant), "leave it out")
 		}
 	}
 	return nil

@@ -29,6 +29,9 @@ CREATE TABLE tokens (
 CREATE UNIQUE INDEX tokens_hash ON tokens (org_id, hash);
 CREATE UNIQUE INDEX tokens_name ON tokens (org_id, lower(name)) WHERE revoked_at IS NULL;
 
+-- The identities of a project, as every list and look-up shows them.
+CREATE INDEX project_identities_project ON project_identities (org_id, project_id);
+
 -- What a write that named an idempotency key was answered, stored by the transaction of that write: a retry finds either
 -- both or neither. body holds the answer and what was asked, sealed; it is null once a memory was erased.
 CREATE TABLE answers (

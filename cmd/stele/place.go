@@ -189,7 +189,7 @@ func (b *backend) resolve(ctx context.Context, c memory.Caller, named string, wr
 		return uuid.Nil, err
 	}
 	if name := b.config.Project; name != "" {
-		if p, ok := known(projects, name); ok {
+		if p, ok := memory.MatchProject(projects, name); ok {
 			return p.ID, nil
 		}
 		if _, err := uuid.Parse(name); err == nil || strings.Contains(name, ":") {
@@ -206,7 +206,7 @@ func (b *backend) resolve(ctx context.Context, c memory.Caller, named string, wr
 	}
 	identities := b.identities()
 	for _, identity := range identities {
-		if p, ok := known(projects, identity); ok {
+		if p, ok := memory.MatchProject(projects, identity); ok {
 			return p.ID, b.learn(ctx, c, projects, p, identity, identities)
 		}
 	}
@@ -236,19 +236,6 @@ func (b *backend) identities() []string {
 	return slices.DeleteFunc(all, func(i string) bool { return strings.HasPrefix(i, "gitdir:") })
 }
 
-// known finds a project as FindProject does.
-func known(projects []memory.ProjectInfo, ref string) (memory.ProjectInfo, bool) {
-	for _, p := range projects {
-		if strings.EqualFold(p.Name, ref) || strings.EqualFold(p.ID.String(), ref) {
-			return p, true
-		}
-		if slices.Contains(p.Identities, ref) {
-			return p, true
-		}
-	}
-	return memory.ProjectInfo{}, false
-}
-
 // learn makes the project found by one identity known by the others of this place: a remote that was added later, the
 // folder of another clone. What another project is known by stays there. A folder alone does not vouch for a second
 // remote: another repository may have taken its place.
@@ -256,7 +243,7 @@ func (b *backend) learn(ctx context.Context, c memory.Caller, projects []memory.
 	isRemote := func(i string) bool { return strings.HasPrefix(i, "remote:") }
 	doubtful := strings.HasPrefix(by, "gitdir:") && slices.ContainsFunc(p.Identities, isRemote)
 	fresh := slices.DeleteFunc(lasting(identities), func(i string) bool {
-		_, taken := known(projects, i)
+		_, taken := memory.MatchProject(projects, i)
 		return taken || i == "id:"+p.ID.String() || doubtful && isRemote(i)
 	})
 	err := b.AddIdentities(ctx, c, p.ID, fresh)

@@ -96,20 +96,55 @@ func (s *Store) Projects(ctx context.Context, org uuid.UUID) ([]memory.ProjectIn
 	return out, err
 }
 
+// projectColumns are read by scanProject.
+const projectColumns = `p.project_id, p.name, p.created_at,
+	ARRAY(SELECT i.identity FROM project_identities i WHERE i.org_id = p.org_id AND i.project_id = p.project_id ORDER BY 1)`
+
+func scanProject(row pgx.CollectableRow) (memory.ProjectInfo, error) {
+	var p memory.ProjectInfo
+	err := row.Scan(&p.ID, &p.Name, &p.CreatedAt, &p.Identities)
+	p.CreatedAt = p.CreatedAt.UTC()
+	return p, err
+}
+
 func projects(ctx context.Context, t pgx.Tx, org uuid.UUID) ([]memory.ProjectInfo, error) {
-	rows, err := t.Query(ctx, `
-		SELECT p.project_id, p.name, p.created_at,
-		       ARRAY(SELECT i.identity FROM project_identities i WHERE i.org_id = p.org_id AND i.project_id = p.project_id ORDER BY 1)
-		FROM projects p WHERE p.org_id = $1 ORDER BY lower(p.name)`, org)
+	rows, err := t.Query(ctx, `SELECT `+projectColumns+` FROM projects p WHERE p.org_id = $1 ORDER BY lower(p.name)`, org)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (memory.ProjectInfo, error) {
-		var p memory.ProjectInfo
-		err := row.Scan(&p.ID, &p.Name, &p.CreatedAt, &p.Identities)
-		p.CreatedAt = p.CreatedAt.UTC()
-		return p, err
+	return pgx.CollectRows(rows, scanProject)
+}
+
+// Project finds a project by id, else by name, else by identity; see memory.MatchProject, whose rule this is in SQL.
+func (s *Store) Project(ctx context.Context, org uuid.UUID, ref string) (memory.ProjectInfo, bool, error) {
+	var found []memory.ProjectInfo
+	err := s.db.InOrg(ctx, org, postgres.TxOptions{ReadOnly: true}, func(t pgx.Tx) (err error) {
+		found, err = projectBy(ctx, t, org, ref, []string{ref})
+		return err
 	})
+	if err != nil || len(found) == 0 {
+		return memory.ProjectInfo{}, false, err
+	}
+	return found[0], true, nil
+}
+
+// projectBy gives at most one project: that of an id or name, else the one known by any of the identities.
+func projectBy(ctx context.Context, t pgx.Tx, org uuid.UUID, ref string, identities []string) ([]memory.ProjectInfo, error) {
+	var id *uuid.UUID
+	if parsed, err := uuid.Parse(ref); err == nil {
+		id = &parsed
+	}
+	rows, err := t.Query(ctx, `
+		SELECT `+projectColumns+` FROM (
+			SELECT 1 AS rank, project_id FROM projects WHERE org_id = $1 AND project_id = $2
+			UNION ALL SELECT 2, project_id FROM projects WHERE org_id = $1 AND lower(name) = lower($3)
+			UNION ALL SELECT 3, project_id FROM project_identities WHERE org_id = $1 AND identity = ANY ($4)
+		) AS f JOIN projects p ON p.org_id = $1 AND p.project_id = f.project_id
+		ORDER BY f.rank LIMIT 1`, org, id, ref, identities)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scanProject)
 }
 
 // CreateProject makes a project with its space, or gives the one that has the id or that an identity already leads to.
@@ -125,15 +160,12 @@ func (s *Store) CreateProject(ctx context.Context, by memory.Caller, p memory.Pr
 		if _, err := t.Exec(ctx, `SELECT 1 FROM organizations WHERE org_id = $1 FOR NO KEY UPDATE`, org); err != nil {
 			return err
 		}
-		existing, err := projects(ctx, t, org)
+		known, err := projectBy(ctx, t, org, p.ID.String(), p.Identities)
 		if err != nil {
 			return err
 		}
-		known := slices.IndexFunc(existing, func(e memory.ProjectInfo) bool {
-			return e.ID == p.ID || slices.ContainsFunc(p.Identities, func(i string) bool { return slices.Contains(e.Identities, i) })
-		})
-		if known >= 0 {
-			out = existing[known]
+		if len(known) > 0 {
+			out = known[0]
 			return nil
 		}
 		key := memory.SpaceKey{Scope: memory.Project, Owner: p.ID.String()}
