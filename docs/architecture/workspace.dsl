@@ -107,6 +107,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/internal/retrieval"
                         }
                     }
+                    measure = component "Measurement" "Runs a retrieval set through the product, on a database of its own." "Go" {
+                        properties {
+                            path "/internal/retrieval/measure"
+                        }
+                    }
                     embedding = component "Embedding" "The seam to sentence encoders; everything works without one." "Go" {
                         properties {
                             path "/embedding"
@@ -245,6 +250,10 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.memory -> stele.program.redact "Cleans what comes in"
         stele.program.memory -> stele.program.embedding "Asks for vectors"
         stele.program.memory -> stele.program.problem "Says what was wrong"
+        stele.program.measure -> stele.program.retrieval "Reads sets, scores runs"
+        stele.program.measure -> stele.program.memory "Remembers and asks"
+        stele.program.measure -> stele.program.embedding "Hands on which encoder to use"
+        stele.program.measure -> stele.program.c4 "Makes the models of a set"
         stele.program.retrieval -> stele.program.terms "Compares the words of questions and memories"
         stele.program.retrieval -> stele.program.problem "Says which line of a set is wrong"
         stele.program.remote -> stele.program.embedding "Is a provider"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -111,27 +112,65 @@ const scratchLock int32 = 0x73637261
 // that a killed process left is dropped by the next. Two at once on one database are a problem of code Conflict.
 //
 // The backup has been restored whole, is of a migration this binary serves and keeps organizations apart when examine runs.
-func InScratch(ctx context.Context, inst installation.Installation, adminURL, file string, examine func(context.Context, *pgx.Conn) error) (err error) {
+func InScratch(ctx context.Context, inst installation.Installation, adminURL, file string, examine func(context.Context, *pgx.Conn) error) error {
+	if err := readable(ctx, inst, file); err != nil {
+		return err
+	}
+	return inScratch(ctx, adminURL, "_scratch", func(scratch string) error {
+		if err := fill(ctx, inst, adminURL, scratch, file); err != nil {
+			return err
+		}
+		conn, err := connectAdmin(ctx, adminURL, scratch)
+		if err != nil {
+			return err
+		}
+		// Before the drop, which would end the session the hard way.
+		defer conn.Close(context.WithoutCancel(ctx))
+		return examine(ctx, conn)
+	})
+}
+
+// InEmptyScratch makes an empty database of its own beside the one that the addresses name, migrated, runs work on it as
+// stele_app, and drops it, as InScratch does.
+func InEmptyScratch(ctx context.Context, adminURL, ownerURL, appURL string, work func(context.Context, *DB) error) error {
+	return inScratch(ctx, adminURL, "_bench", func(scratch string) error {
+		db, err := Open(ctx, Config{URL: inDatabase(appURL, scratch), OwnerURL: inDatabase(ownerURL, scratch)})
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		return work(ctx, db)
+	})
+}
+
+// inDatabase is an address with another database.
+func inDatabase(address, name string) string {
+	if u, err := url.Parse(address); err == nil && u.Scheme != "" {
+		u.Path = "/" + name
+		return u.String()
+	}
+	return address + " dbname='" + name + "'" // of two the last one counts
+}
+
+// inScratch makes a database beside the one that adminURL names, runs work, and drops it.
+func inScratch(ctx context.Context, adminURL, suffix string, work func(name string) error) (err error) {
 	config, err := pgx.ParseConfig(adminURL)
 	if err != nil {
 		return problem.New(problem.Invalid, "STELE_DATABASE_ADMIN_URL", "the administrator's address of the database cannot be read",
 			"write it as postgres://postgres:PASSWORD@HOST:5432/stele")
-	}
-	if err := readable(ctx, inst, file); err != nil {
-		return err
 	}
 	admin, err := connectAdmin(ctx, adminURL, "postgres")
 	if err != nil {
 		return err
 	}
 	defer admin.Close(context.WithoutCancel(ctx))
-	scratch := beside(config.Database, "_scratch")
+	scratch := beside(config.Database, suffix)
 	var free bool
 	if err := admin.QueryRow(ctx, "SELECT pg_try_advisory_lock($1, hashtext($2))", scratchLock, scratch).Scan(&free); err != nil {
 		return fmt.Errorf("taking the lock of the scratch database: %w", err)
 	}
 	if !free {
-		return problem.New(problem.Conflict, "", "another process is verifying a backup of this database", "wait for it to end")
+		return problem.New(problem.Conflict, "", "another process works in the scratch database "+scratch, "wait for it to end")
 	}
 	drop := func() error {
 		// Whoever interrupted the work does not want to find its remains either.
@@ -149,16 +188,7 @@ func InScratch(ctx context.Context, inst installation.Installation, adminURL, fi
 	if err := Bootstrap(ctx, adminURL, Roles{Database: scratch}); err != nil {
 		return err
 	}
-	if err := fill(ctx, inst, adminURL, scratch, file); err != nil {
-		return interrupted(ctx, err)
-	}
-	conn, err := connectAdmin(ctx, adminURL, scratch)
-	if err != nil {
-		return err
-	}
-	// Before the drop, which would end the session the hard way.
-	defer conn.Close(context.WithoutCancel(ctx))
-	return interrupted(ctx, examine(ctx, conn))
+	return interrupted(ctx, work(scratch))
 }
 
 // interrupted prefers that the work was stopped over what it failed with then.
