@@ -124,7 +124,9 @@ func (p *Provider) checkDimensions(n int) *failure {
 	case n == want:
 		return nil
 	case p.shortened:
-		return p.wrong("dimensions", fmt.Sprintf("a vector has %d numbers, and %d were asked for", n, want), "leave dimensions out, or choose a model that can shorten its vectors")
+		return p.wrong("dimensions", fmt.Sprintf("a vector has %d numbers, and %d were asked for", n, want),
+			"leave dimensions out, or choose a model that can shorten its vectors")
 	}
-	return p.wrong(modelSetting, fmt.Sprintf("a vector has %d numbers, and those before had %d", n, want), "the provider runs another model under this name: restart Stele with a name that tells them apart")
+	return p.wrong(modelSetting, fmt.Sprintf("a vector has %d numbers, and those before had %d", n, want),
+		"the provider runs another model under this name: restart Stele with a name that tells them apart")
 }

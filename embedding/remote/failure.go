@@ -159,13 +159,13 @@ func (p *Provider) strange(format string, args ...any) *failure {
 	return f
 }
 
-// retryAfter reads the header: seconds, or a date. 0 when it is absent or makes no sense.
+// retryAfter reads the header: seconds, or a date. 0 or less when it asks for no wait, is absent or makes no sense.
 func retryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second //nolint:gosec // 31 bits
+		return time.Duration(seconds) * time.Second
 	}
 	if at, err := http.ParseTime(value); err == nil {
-		return max(at.Sub(now), 0)
+		return at.Sub(now)
 	}
 	return 0
 }

@@ -54,7 +54,7 @@ func newLane(slots int, log *slog.Logger) *lane {
 		// What tells nothing of the provider counts for nothing. A refusal is among it: it may be the text or the settings.
 		IsExcluded: func(err error) bool {
 			f, ok := errors.AsType[*failure](err)
-			return err != nil && !(ok && f.counts())
+			return err != nil && (!ok || !f.counts())
 		},
 		OnStateChange: func(_ string, _, to gobreaker.State) {
 			switch to {
@@ -92,16 +92,14 @@ func (l *lane) ask(ctx context.Context, p *Provider, q question) ([]embedding.Ve
 		if f == nil {
 			return vectors, nil
 		}
-		if !f.silent {
-			tries++
-		}
+		tries++
 		if last != nil && errors.Is(f, context.DeadlineExceeded) {
 			// What ended this attempt is the time; what went wrong is what went wrong before.
 			return nil, backoff.Permanent(last)
 		}
 		last = f
 		switch {
-		case !f.again:
+		case !f.again, l.breaker.State() == gobreaker.StateOpen:
 			return nil, backoff.Permanent(f)
 		case f.after > 0:
 			return nil, &backoff.RetryAfterError{Duration: f.after}

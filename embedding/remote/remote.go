@@ -227,8 +227,9 @@ func (p *Provider) Thresholds() embedding.Thresholds { return p.thresholds }
 func (p *Provider) Close() { p.http.CloseIdleConnections() }
 
 // Embed gives a normalised vector for each text, in order; nil for one that is blank once it is redacted, and for one that
-// the model does not take. It tries again while its context and Timeout leave time, unless the context ends within five
-// seconds: then it tries once. An error is a problem that concerns all texts, or the context's when the caller gave up.
+// the model does not take. A text that is too long for the model has the vector of its beginning. Embed tries again while
+// its context and Timeout leave time, unless the context ends within five seconds: then it tries once. An error is a problem
+// that concerns all texts, or the context's when the caller gave up.
 func (p *Provider) Embed(ctx context.Context, texts []string) ([]embedding.Vector, error) {
 	out := make([]embedding.Vector, len(texts))
 	var clean []string
