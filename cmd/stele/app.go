@@ -349,6 +349,21 @@ func (a *app) tellOnce(what string) func(error) {
 	}
 }
 
+// progress shows on a terminal how far long work is; clean takes that away.
+func (a *app) progress(of, unit string) (show func(done, total int), clean func()) {
+	if !a.interactive || a.json {
+		return nil, func() {}
+	}
+	var last time.Time
+	show = func(done, total int) {
+		if now := time.Now(); done == total || now.Sub(last) > 100*time.Millisecond {
+			last = now
+			fmt.Fprintf(a.err, "\r\x1b[K%s: %d of %s", of, done, count(total, unit))
+		}
+	}
+	return show, func() { fmt.Fprint(a.err, "\r\x1b[K") }
+}
+
 func (b *backend) close() {
 	if b.remote != nil {
 		b.remote.Close()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -177,21 +176,6 @@ func (k *keyholder) rotateEach(ctx context.Context, what, unit string, rotate fu
 		p.line("Rotated the %s keys of %s", what, count(len(k.orgs), "organization"))
 		p.prose("", "Backups from before open with the keys that are in them, and the master key of then")
 	})
-}
-
-// progress shows on a terminal how far a rotation is; clean takes that away.
-func (k *keyholder) progress(of, unit string) (show func(done, total int), clean func()) {
-	if !k.interactive || k.json {
-		return nil, func() {}
-	}
-	var last time.Time
-	show = func(done, total int) {
-		if now := time.Now(); done == total || now.Sub(last) > 100*time.Millisecond {
-			last = now
-			fmt.Fprintf(k.err, "\r\x1b[K%s: %d of %s", of, done, count(total, unit))
-		}
-	}
-	return show, func() { fmt.Fprint(k.err, "\r\x1b[K") }
 }
 
 // rotateMaster gives the database a new master key. The newest key of where it is kept is the one that is to lock
