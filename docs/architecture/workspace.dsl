@@ -117,6 +117,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/embedding"
                         }
                     }
+                    uselite = component "Built-in encoder" "Vectors of English texts on the processor: language gate, tokeniser, int8 weights in the binary." "Go, AVX2" {
+                        properties {
+                            path "/embedding/uselite"
+                        }
+                    }
                     remote = component "Providers on the network" "Vectors from OpenAI-compatible endpoints and Ollama: redacts what leaves, checks what comes, leaves alone who is away." "Go, net/http" {
                         properties {
                             path "/embedding/remote"
@@ -256,6 +261,8 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.measure -> stele.program.c4 "Makes the models of a set"
         stele.program.retrieval -> stele.program.terms "Compares the words of questions and memories"
         stele.program.retrieval -> stele.program.problem "Says which line of a set is wrong"
+        stele.program.uselite -> stele.program.embedding "Is a provider"
+        stele.program.uselite -> stele.program.problem "Says that the weights are damaged"
         stele.program.remote -> stele.program.embedding "Is a provider"
         stele.program.remote -> stele.program.redact "Cleans what leaves the process"
         stele.program.remote -> stele.program.problem "Says who is away, or which setting is wrong"
