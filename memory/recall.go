@@ -180,7 +180,7 @@ func (s *Service) readQuery(ctx context.Context, r RecallRequest) query {
 		q.model, q.degraded = "", noVectors
 		return q
 	}
-	ctx, cancel := context.WithTimeout(ctx, embedBudget)
+	ctx, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
 	vectors, err := s.embedder.Embed(ctx, []string{text})
 	switch {

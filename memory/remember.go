@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// embedBudget bounds what a write or a recall waits for a vector; a text without one is embedded later.
-	embedBudget = 250 * time.Millisecond
 	// minOverlap is the Jaccard of terms from which a memory is offered in similarTo when there are no vectors.
 	minOverlap = 0.6
 	// maxSimilar bounds similarTo.
@@ -216,7 +214,7 @@ func (s *Service) embedForWrite(ctx context.Context, text string) (vector []floa
 	if model == "" {
 		return nil, "", false
 	}
-	ctx, cancel := context.WithTimeout(ctx, embedBudget)
+	ctx, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
 	vs, err := s.embedder.Embed(ctx, []string{text})
 	if err != nil || len(vs) != 1 {

@@ -16,6 +16,7 @@ type Service struct {
 	store    Store
 	embedder embedding.Provider
 	ranking  Ranking
+	wait     time.Duration // for a vector, on a write or a recall
 	now      func() time.Time
 }
 
@@ -23,14 +24,23 @@ type Service struct {
 type Options struct {
 	Embedder embedding.Provider // default embedding.None
 	Ranking  *Ranking           // default DefaultRanking()
-	Now      func() time.Time   // the clock; default time.Now, cut to microseconds as PostgreSQL keeps them
+	// EmbedWait bounds what a write or a recall waits for a vector; default 250 ms, which a person does not notice and the
+	// built-in encoder never needs. A text that gets none is embedded later.
+	EmbedWait time.Duration
+	Now       func() time.Time // the clock; default time.Now, cut to microseconds as PostgreSQL keeps them
 }
+
+// defaultEmbedWait is the default of Options.EmbedWait.
+const defaultEmbedWait = 250 * time.Millisecond
 
 // New makes a Service on a Store.
 func New(store Store, o Options) *Service {
-	s := &Service{store: store, embedder: o.Embedder, ranking: DefaultRanking(), now: o.Now}
+	s := &Service{store: store, embedder: o.Embedder, ranking: DefaultRanking(), wait: o.EmbedWait, now: o.Now}
 	if s.embedder == nil {
 		s.embedder = embedding.None{}
+	}
+	if s.wait == 0 {
+		s.wait = defaultEmbedWait
 	}
 	if o.Ranking != nil {
 		s.ranking = *o.Ranking

@@ -20,6 +20,7 @@ import (
 
 	"github.com/stele-dev/stele/api/client"
 	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/embedding"
 	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/postgres/embedded"
@@ -152,6 +153,8 @@ type backend struct {
 	store   *store.Store
 	cluster *embedded.Cluster // nil with a database of the user's own
 	db      *postgres.DB
+	// embedder is never nil where local is not.
+	embedder embedding.Provider
 
 	projects sync.Map // name as asked for, "" for the one of this place → uuid.UUID, once found
 }
@@ -290,7 +293,10 @@ func (b *backend) openDatabase(ctx context.Context, a *app) error {
 		options = append(options, store.ReloadMaster(func() (*secret.Master, error) { return secret.LoadMasterFile(file) }))
 	}
 	b.store = store.New(db, master, options...)
-	b.local = memory.New(b.store, memory.Options{Ranking: &ranking})
+	if b.embedder, err = newEmbedder(b.config, a.logger(b.config.LogLevel)); err != nil {
+		return err
+	}
+	b.local = memory.New(b.store, memory.Options{Ranking: &ranking, Embedder: b.embedder, EmbedWait: b.config.EmbeddingWait})
 	b.service = b.local
 	return nil
 }
@@ -365,6 +371,9 @@ func (a *app) progress(of, unit string) (show func(done, total int), clean func(
 }
 
 func (b *backend) close() {
+	if closer, ok := b.embedder.(interface{ Close() }); ok {
+		closer.Close()
+	}
 	if b.remote != nil {
 		b.remote.Close()
 	}

@@ -33,26 +33,32 @@ const Prefix = "STELE_"
 // Config is the effective configuration. Each field's env tag, behind Prefix, is its variable; in lower case it is its key
 // in the configuration file.
 type Config struct {
-	DatabaseURL      string        `env:"DATABASE_URL" help:"PostgreSQL to serve from, as stele_app; empty: the embedded one" mask:"url"`
-	DatabaseOwnerURL string        `env:"DATABASE_OWNER_URL" help:"the same database as stele_owner, for migrations" mask:"url"`
-	DatabaseAdminURL string        `env:"DATABASE_ADMIN_URL" help:"an administrator of that server; stele db migrate then makes roles and database" mask:"url"`
-	DataDir          string        `env:"DATA_DIR" help:"folder of the embedded database and its backups"`
-	PostgresBin      string        `env:"POSTGRES_BIN" help:"folder of the PostgreSQL programs; empty: the usual places"`
-	DatabaseIdle     time.Duration `env:"DB_IDLE" help:"the embedded database stops after so long without a client"`
-	MasterKey        string        `env:"MASTER_KEY" help:"the key that locks every other key" mask:"all"`
-	MasterKeyFile    string        `env:"MASTER_KEY_FILE" help:"file of that key, made when missing"`
-	Server           string        `env:"SERVER" help:"Stele server that commands go to; empty or local: the database of this machine" mask:"url"`
-	Token            string        `env:"TOKEN" help:"who a server takes the commands for" mask:"all"`
-	Insecure         bool          `env:"INSECURE" help:"allow plain http to a server on another machine"`
-	Organization     string        `env:"ORGANIZATION" help:"tenant to work in, made when missing"`
-	Project          string        `env:"PROJECT" help:"project to work in: id, name or identity; empty: by repository"`
-	User             string        `env:"USER" help:"who writes; empty: git's user.name, else the user of the machine"`
-	Ranking          string        `env:"RANKING" help:"constants of recall to change, such as best_share=0.3,kind.pitfall=4"`
-	Addr             string        `env:"ADDR" help:"address that stele serve listens on"`
-	Hosts            string        `env:"HOSTS" help:"names of the server beside localhost, separated by commas"`
-	Proxies          string        `env:"PROXIES" help:"networks of proxies whose X-Forwarded-For is believed, separated by commas"`
-	Rate             float64       `env:"RATE" help:"requests a second that one token may send to the server"`
-	LogLevel         slog.Level    `env:"LOG_LEVEL" help:"least level written to standard error: debug, info, warn or error"`
+	DatabaseURL         string        `env:"DATABASE_URL" help:"PostgreSQL to serve from, as stele_app; empty: the embedded one" mask:"url"`
+	DatabaseOwnerURL    string        `env:"DATABASE_OWNER_URL" help:"the same database as stele_owner, for migrations" mask:"url"`
+	DatabaseAdminURL    string        `env:"DATABASE_ADMIN_URL" help:"an administrator of that server; stele db migrate then makes roles and database" mask:"url"`
+	DataDir             string        `env:"DATA_DIR" help:"folder of the embedded database and its backups"`
+	PostgresBin         string        `env:"POSTGRES_BIN" help:"folder of the PostgreSQL programs; empty: the usual places"`
+	DatabaseIdle        time.Duration `env:"DB_IDLE" help:"the embedded database stops after so long without a client"`
+	MasterKey           string        `env:"MASTER_KEY" help:"the key that locks every other key" mask:"all"`
+	MasterKeyFile       string        `env:"MASTER_KEY_FILE" help:"file of that key, made when missing"`
+	Server              string        `env:"SERVER" help:"Stele server that commands go to; empty or local: the database of this machine" mask:"url"`
+	Token               string        `env:"TOKEN" help:"who a server takes the commands for" mask:"all"`
+	Insecure            bool          `env:"INSECURE" help:"allow plain http to a server on another machine"`
+	Organization        string        `env:"ORGANIZATION" help:"tenant to work in, made when missing"`
+	Project             string        `env:"PROJECT" help:"project to work in: id, name or identity; empty: by repository"`
+	User                string        `env:"USER" help:"who writes; empty: git's user.name, else the user of the machine"`
+	Ranking             string        `env:"RANKING" help:"constants of recall to change, such as best_share=0.3,kind.pitfall=4"`
+	Addr                string        `env:"ADDR" help:"address that stele serve listens on"`
+	Hosts               string        `env:"HOSTS" help:"names of the server beside localhost, separated by commas"`
+	Proxies             string        `env:"PROXIES" help:"networks of proxies whose X-Forwarded-For is believed, separated by commas"`
+	Rate                float64       `env:"RATE" help:"requests a second that one token may send to the server"`
+	EmbeddingProvider   string        `env:"EMBEDDING_PROVIDER" help:"encoder of meaning: builtin, openai (any compatible endpoint), ollama or none"`
+	EmbeddingURL        string        `env:"EMBEDDING_URL" help:"address of the encoder's API; empty: the provider's own"`
+	EmbeddingModel      string        `env:"EMBEDDING_MODEL" help:"model of openai or ollama"`
+	EmbeddingAPIKey     string        `env:"EMBEDDING_API_KEY" help:"key of the encoder's API" mask:"all"`
+	EmbeddingDimensions int           `env:"EMBEDDING_DIMENSIONS" help:"numbers in a vector, where the model lets one choose; 0: its own"`
+	EmbeddingWait       time.Duration `env:"EMBEDDING_WAIT" help:"how long a write or a recall waits for a vector"`
+	LogLevel            slog.Level    `env:"LOG_LEVEL" help:"least level written to standard error: debug, info, warn or error"`
 
 	values []Value
 }
@@ -172,6 +178,9 @@ func (c Config) check() error {
 	if c.Rate < 0.1 || c.Rate > 1e6 {
 		return problem.Invalidf(Prefix+"RATE", "%g is not between 0.1 and 1000000", c.Rate).Fix("unset it for 50")
 	}
+	if c.EmbeddingWait < time.Millisecond || c.EmbeddingWait > time.Minute {
+		return problem.Invalidf(Prefix+"EMBEDDING_WAIT", "%s is not between 1ms and 1m", c.EmbeddingWait).Fix("unset it for 250ms")
+	}
 	if strings.TrimSpace(c.Organization) == "" {
 		return problem.Invalidf(Prefix+"ORGANIZATION", "the name is empty").Fix("unset it to use %q", DefaultOrganization)
 	}
@@ -200,12 +209,15 @@ const defaultIdle = 10 * time.Minute
 
 func defaults(e Environment) map[string]string {
 	d := map[string]string{
-		"organization": DefaultOrganization,
-		"db_idle":      defaultIdle.String(),
-		"insecure":     "false",
-		"addr":         "127.0.0.1:7420",
-		"rate":         "50",
-		"log_level":    slog.LevelWarn.String(),
+		"organization":         DefaultOrganization,
+		"db_idle":              defaultIdle.String(),
+		"insecure":             "false",
+		"addr":                 "127.0.0.1:7420",
+		"rate":                 "50",
+		"embedding_provider":   "builtin",
+		"embedding_dimensions": "0",
+		"embedding_wait":       "250ms",
+		"log_level":            slog.LevelWarn.String(),
 	}
 	maps.Copy(d, e.Defaults)
 	return d
@@ -224,6 +236,7 @@ var expected = map[reflect.Type]string{
 	reflect.TypeFor[bool]():          "true or false",
 	reflect.TypeFor[string]():        "text",
 	reflect.TypeFor[float64]():       "a number such as 50",
+	reflect.TypeFor[int]():           "a whole number",
 }
 
 func settings() map[string]setting {

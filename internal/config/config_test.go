@@ -56,7 +56,9 @@ func TestPrecedence(t *testing.T) {
 		"db_idle": "environment", "master_key": "default", "master_key_file": "default",
 		"organization": "file " + e.File(), "project": "flag --project", "ranking": "default", "user": "environment",
 		"server": "default", "token": "default", "insecure": "default",
-		"addr": "default", "hosts": "default", "proxies": "default", "rate": "default", "log_level": "file " + e.File(),
+		"addr": "default", "hosts": "default", "proxies": "default", "rate": "default",
+		"embedding_provider": "default", "embedding_url": "default", "embedding_model": "default", "embedding_api_key": "default",
+		"embedding_dimensions": "default", "embedding_wait": "default", "log_level": "file " + e.File(),
 	}
 	if diff := cmp.Diff(want, sources); diff != "" {
 		t.Error(diff)

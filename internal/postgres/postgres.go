@@ -127,6 +127,19 @@ func (db *DB) CheckSchema(ctx context.Context) error {
 	return v.Serves()
 }
 
+// IndexBytes is how much what memories are found by takes, in bytes: postings, their counts, and vectors, with indexes.
+func (db *DB) IndexBytes(ctx context.Context) (int64, error) {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Release()
+	var n int64
+	err = conn.QueryRow(ctx, `SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c
+		WHERE c.relnamespace = 'public'::regnamespace AND c.relname IN ('postings', 'memory_terms', 'term_frequencies', 'vectors')`).Scan(&n)
+	return n, err
+}
+
 // Stat tells how busy the pool is.
 func (db *DB) Stat() *pgxpool.Stat { return db.pool.Stat() }
 
