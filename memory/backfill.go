@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -62,6 +63,9 @@ func (s *Service) Backfill(ctx context.Context, org uuid.UUID, since time.Time, 
 			return out, nil
 		}
 		after = recs[len(recs)-1].ID
+		if recs = slices.DeleteFunc(recs, func(r Record) bool { return r.Unreadable() }); len(recs) == 0 {
+			continue
+		}
 		if err := s.fill(ctx, org, recs, &out); err != nil {
 			return out, fmt.Errorf("backfill: %w", err)
 		}

@@ -35,7 +35,7 @@ func (a *answer) fill(ctx context.Context, best []ranked, records []Record) erro
 	}
 	budget := budget{max: *a.request.MaxTokens}
 	var hits []Result
-	for _, b := range best {
+	for _, b := range unreadableLast(best, records) {
 		i, ok := index[b.ID]
 		if !ok {
 			continue
@@ -107,10 +107,14 @@ func (a *answer) place(b *budget, r Result, door Door) {
 
 // titleOf is the line that stands for a memory in lists: its title, else its first line.
 func titleOf(m Memory) string {
-	if m.Title != "" {
+	switch {
+	case m.Title != "":
 		return m.Title
+	case isUnreadable(m.Flags):
+		return "(" + unreadableReason + ")"
+	default:
+		return firstLine(m.Content)
 	}
-	return firstLine(m.Content)
 }
 
 // truncate cuts a result to a number of tokens at a line end. A line that is longer alone is cut within, so that the

@@ -93,6 +93,11 @@ func (s *Service) change(ctx context.Context, c Caller, ref string, verb Verb, r
 			if recs[0].Status == Erased {
 				return problem.New(problem.Conflict, field, recs[0].Handle+" was erased; nothing is left to change", "write it as a new memory")
 			}
+			if verb != VerbRetire { // which erasing is as well
+				if err := recs[0].mustBeReadable(field); err != nil {
+					return err
+				}
+			}
 			if err := fn(tx, &recs[0], now); err != nil {
 				return err
 			}

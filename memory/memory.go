@@ -150,7 +150,7 @@ type Memory struct {
 
 // Flag is a doubt or a mark on a memory, always with words.
 type Flag struct {
-	Flag   string `json:"flag"` // verify, disputed, unreviewed, expired, personal, organization, superseded, retired
+	Flag   string `json:"flag"` // verify, disputed, unreviewed, expired, personal, organization, superseded, retired, unreadable
 	Reason string `json:"reason"`
 }
 

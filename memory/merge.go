@@ -31,7 +31,7 @@ func (s *Service) compare(ctx context.Context, tx Tx, near []Near, r *Record, d 
 	var merged *Record
 	for _, n := range near {
 		e := byID[n.ID]
-		if e == nil || (old != nil && e.ID == old.ID) {
+		if e == nil || e.Unreadable() || (old != nil && e.ID == old.ID) {
 			continue
 		}
 		same, differs := sameFacts(&e.Memory, &r.Memory)

@@ -364,8 +364,10 @@ func (s *Service) followModel(ctx context.Context, tx Tx, c Caller, change Model
 				}
 				continue
 			}
-			if err := tx.Reindex(ctx, &recs[i], indexOf(&recs[i].Memory)); err != nil {
-				return 0, nil, err
+			if !recs[i].Unreadable() { // it stays in the index as it entered
+				if err := tx.Reindex(ctx, &recs[i], indexOf(&recs[i].Memory)); err != nil {
+					return 0, nil, err
+				}
 			}
 			if !found[recs[i].ID] {
 				continue

@@ -236,6 +236,7 @@ type Version struct {
 	Why        string    `json:"why,omitempty"`
 	Tags       []string  `json:"tags"`
 	Erased     bool      `json:"erased,omitempty"`
+	Unreadable bool      `json:"unreadable,omitempty"` // its text cannot be opened with the keys at hand
 }
 
 // ContextElement is an element that find_relevant_context chose, with its reasons.

@@ -33,7 +33,11 @@ func (v *view) Past(ctx context.Context, spaces []int32, at time.Time) ([]memory
 		r.ConfirmedAt, r.Confirmations = r.CreatedAt, 0
 		r.Unreviewed = r.Origin == memory.FromImport || r.Origin == memory.FromHook
 		r.Citations, r.IgnoredBy, r.Verify, r.Disputed = 0, 0, false, false
-		r.Elements, r.Flags, r.Links, r.LinkHashes, r.Seen = nil, nil, nil, nil, nil
+		closed := r.Unreadable()
+		if r.Flags = nil; closed {
+			r.MarkUnreadable()
+		}
+		r.Elements, r.Links, r.LinkHashes, r.Seen = nil, nil, nil, nil
 		p.records[r.ID] = r
 	}
 	b := &pgx.Batch{}
@@ -85,9 +89,9 @@ func (p *past) versions(b *pgx.Batch) {
 		if r == nil || r.Revision == revision {
 			return nil
 		}
-		text, err := p.openBody(id, revision, sealed)
-		if err != nil {
-			return err
+		text, readable := p.openBody(id, revision, sealed)
+		if r.Flags = nil; !readable {
+			r.MarkUnreadable()
 		}
 		r.Revision, r.Title, r.Content, r.Why, r.Tags = revision, text.Title, text.Content, text.Why, text.Tags
 		return nil
@@ -172,11 +176,7 @@ func (p *past) doubts(b *pgx.Batch) {
 		if r == nil {
 			return nil
 		}
-		reason, err := p.keys.Open(doubtLocation(doubt), sealed)
-		if err != nil {
-			return fmt.Errorf("doubt %s: %w", doubt, err)
-		}
-		flag := memory.Flag{Flag: "verify", Reason: string(reason)}
+		flag := memory.Flag{Flag: "verify", Reason: p.openWords(doubtLocation(doubt), sealed)}
 		if cause == "disputed" {
 			flag.Flag = "disputed"
 		}

@@ -59,16 +59,26 @@ func (v *view) sealBody(id uuid.UUID, revision int, b body) ([]byte, error) {
 	return v.keys.Seal(bodyLocation(id, revision), plain)
 }
 
-func (v *view) openBody(id uuid.UUID, revision int, sealed []byte) (body, error) {
-	var b body
+// openBody opens the text of a revision; readable is false when it does not open. One text that was damaged, or sealed by a
+// key that is lost, must not keep anybody from the others.
+func (v *view) openBody(id uuid.UUID, revision int, sealed []byte) (b body, readable bool) {
 	if sealed == nil { // erased
-		return b, nil
+		return b, true
 	}
 	plain, err := v.keys.Open(bodyLocation(id, revision), sealed)
-	if err != nil {
-		return b, fmt.Errorf("text of memory %s: %w", id, err)
+	if err != nil || json.Unmarshal(plain, &b) != nil {
+		return body{}, false
 	}
-	return b, json.Unmarshal(plain, &b)
+	return b, true
+}
+
+// openWords opens a text that stands beside a memory, and says so when it does not open.
+func (v *view) openWords(place secret.Location, sealed []byte) string {
+	plain, err := v.keys.Open(place, sealed)
+	if err != nil {
+		return "(cannot be opened with the keys at hand)"
+	}
+	return string(plain)
 }
 
 func (v *view) hash128(domain, text string) []byte {
@@ -166,16 +176,12 @@ func (v *view) Records(ctx context.Context, ids []uuid.UUID) ([]memory.Record, e
 			if err := rows.Scan(&id, &doubt, &cause, &since, &sealed); err != nil {
 				return err
 			}
-			reason, err := v.keys.Open(doubtLocation(doubt), sealed)
-			if err != nil {
-				return fmt.Errorf("doubt %s: %w", doubt, err)
-			}
 			flag := "verify"
 			if cause == "disputed" {
 				flag = "disputed"
 			}
 			found[id].DoubtedAt = since.UTC() // the last row is the newest
-			found[id].Flags = append(found[id].Flags, memory.Flag{Flag: flag, Reason: string(reason)})
+			found[id].Flags = append(found[id].Flags, memory.Flag{Flag: flag, Reason: v.openWords(doubtLocation(doubt), sealed)})
 			return nil
 		})
 	})
@@ -190,7 +196,7 @@ func (v *view) Records(ctx context.Context, ids []uuid.UUID) ([]memory.Record, e
 			}
 			text, err := v.keys.Open(linkLocation(id, ordinal), sealed)
 			if err != nil {
-				return fmt.Errorf("link %d of memory %s: %w", ordinal, id, err)
+				return nil //nolint:nilerr // whoever cannot read where a link leads can read the rest
 			}
 			found[id].Links = append(found[id].Links, memory.Link{Text: string(text)})
 			found[id].LinkHashes = append(found[id].LinkHashes, hash)
@@ -240,9 +246,9 @@ func (v *view) scanRecords(found map[uuid.UUID]*memory.Record) func(pgx.Rows) er
 				&r.Verify, &r.Disputed, &r.Citations, &r.IgnoredBy, &seen.Commit, &seen.Branch, &seen.Tree, &seen.Assumed, &sealed); err != nil {
 				return err
 			}
-			b, err := v.openBody(r.ID, r.Revision, sealed)
-			if err != nil {
-				return err
+			b, readable := v.openBody(r.ID, r.Revision, sealed)
+			if !readable {
+				r.MarkUnreadable()
 			}
 			r.Title, r.Content, r.Why, r.Tags = b.Title, b.Content, b.Why, b.Tags
 			r.CreatedAt, r.ConfirmedAt = r.CreatedAt.UTC(), r.ConfirmedAt.UTC()
@@ -373,10 +379,8 @@ func (v *view) Versions(ctx context.Context, id uuid.UUID) ([]memory.Version, er
 		if err := row.Scan(&out.Revision, &sealed, &out.RecordedAt, &agent, &user); err != nil {
 			return out, err
 		}
-		b, err := v.openBody(id, out.Revision, sealed)
-		if err != nil {
-			return out, err
-		}
+		b, readable := v.openBody(id, out.Revision, sealed)
+		out.Unreadable = !readable
 		out.RecordedAt, out.Author, out.Erased = out.RecordedAt.UTC(), memory.AuthorName(agent, user), sealed == nil
 		out.Title, out.Content, out.Why, out.Tags = b.Title, b.Content, b.Why, b.Tags
 		if out.Tags == nil {
@@ -396,11 +400,7 @@ func (v *view) scanRemarks(said map[time.Time]string) func(pgx.Rows) error {
 			if err := rows.Scan(&remark, &at, &sealed); err != nil {
 				return err
 			}
-			plain, err := v.keys.Open(remarkLocation(remark), sealed)
-			if err != nil {
-				return fmt.Errorf("remark %s: %w", remark, err)
-			}
-			said[at.UTC()] = string(plain)
+			said[at.UTC()] = v.openWords(remarkLocation(remark), sealed)
 			return nil
 		})
 	}
@@ -425,11 +425,7 @@ func (v *view) Events(ctx context.Context, id uuid.UUID) ([]memory.Event, error)
 				if err := rows.Scan(&doubtID, &cause, &d.since, &sealed); err != nil {
 					return err
 				}
-				plain, err := v.keys.Open(doubtLocation(doubtID), sealed)
-				if err != nil {
-					return fmt.Errorf("doubt %s: %w", doubtID, err)
-				}
-				d.reason = string(plain)
+				d.reason = v.openWords(doubtLocation(doubtID), sealed)
 				doubts = append(doubts, d)
 				if cause != "disputed" {
 					events = append(events, memory.Event{At: d.since.UTC(), Verb: "doubt", Author: "stele", Detail: cause + ": " + d.reason})

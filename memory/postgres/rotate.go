@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/internal/secret"
 )
 
@@ -72,40 +74,79 @@ func (s *Store) MasterKeys(ctx context.Context) (map[string]int, error) {
 // RotateData gives an organization a new data key, seals every text anew while others read and write, and drops the older
 // keys. When an earlier rotation was interrupted it finishes that one instead. progress, which may be nil, is called with the
 // texts done and those there were to do.
+//
+// A text that does not open is left as it is. As long as there are such, no data key is dropped, since one of them may open
+// the text once it is put right, and the error says so (ErrUnreadable): everything else was done.
 func (s *Store) RotateData(ctx context.Context, org uuid.UUID, progress func(done, total int)) error {
-	err := s.changeKeys(ctx, org, func(_ pgx.Tx, stored secret.Wrapped) (secret.Wrapped, error) {
+	r := &resealer{store: s, org: org, progress: progress}
+	interrupted, err := s.addDataKey(ctx, org, false)
+	if err != nil {
+		return wrapRotation("add a data key of", org, err)
+	}
+	// From here on nothing is sealed by an older key, so what is left only becomes less.
+	left, err := r.finish(ctx)
+	if err == nil && interrupted && left > 0 && r.done == 0 {
+		// Nothing was left of the earlier rotation but what does not open: it must not stand in the way of this one.
+		if _, err = s.addDataKey(ctx, org, true); err != nil {
+			return wrapRotation("add a data key of", org, err)
+		}
+		left, err = r.finish(ctx)
+	}
+	if err == nil && left > 0 {
+		return problem.New(problem.Unavailable, "data key", fmt.Sprintf(
+			"%s of organization %s cannot be opened with the keys at hand, the first in %s; all others are sealed by the new key, and the older keys stay",
+			counted(left, "text", "texts"), org, r.first),
+			"bring the texts back from a backup, then run stele key rotate again", "or erase the memories that stele list marks unreadable").Because(ErrUnreadable)
+	}
+	return wrapRotation("seal anew the texts of", org, err)
+}
+
+// ErrUnreadable says that a rotation did everything but what needs texts that do not open.
+var ErrUnreadable = errors.New("there are texts that do not open")
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// addDataKey adds a data key. Where there are several already it does so only when further says so, and tells.
+func (s *Store) addDataKey(ctx context.Context, org uuid.UUID, further bool) (several bool, err error) {
+	err = s.changeKeys(ctx, org, func(_ pgx.Tx, stored secret.Wrapped) (secret.Wrapped, error) {
 		master, err := s.master.holding(stored.MasterKeyID)
 		if err != nil {
 			return stored, err
 		}
 		keys, err := master.OpenKeys(org, stored)
-		if err != nil || keys.DataKeys() > 1 {
+		if err != nil {
 			return stored, err
+		}
+		if several = keys.DataKeys() > 1; several && !further {
+			return stored, nil
 		}
 		_, w, err := master.AddDataKey(org, stored)
 		return w, err
 	})
-	if err != nil {
-		return wrapRotation("add a data key of", org, err)
-	}
-	// From here on nothing is sealed by an older key, so what is left only becomes less.
-	r := &resealer{store: s, org: org, progress: progress}
-	for dropped := false; !dropped; {
-		if err := r.pass(ctx); err != nil {
-			return wrapRotation("seal anew the texts of", org, err)
-		}
-		if dropped, err = s.dropOldDataKeys(ctx, org); err != nil {
-			return wrapRotation("drop old data keys of", org, err)
-		}
-		if !dropped { // a writer held a row
-			pause(ctx, keysPatience)
-		}
-	}
-	return nil
+	return several, err
 }
 
-// dropOldDataKeys drops them unless something is sealed by one, and tells which.
-func (s *Store) dropOldDataKeys(ctx context.Context, org uuid.UUID) (dropped bool, err error) {
+// finish seals everything anew and drops the older keys; left are the texts that do not open, for which they are kept.
+func (r *resealer) finish(ctx context.Context) (left int, err error) {
+	for {
+		if err := r.pass(ctx); err != nil {
+			return 0, err
+		}
+		left, err := r.store.dropOldDataKeys(ctx, r.org)
+		if err != nil || left == 0 || left == r.unreadable {
+			return left, err
+		}
+		pause(ctx, keysPatience) // a writer held a row
+	}
+}
+
+// dropOldDataKeys drops them unless something is sealed by one, and tells how much.
+func (s *Store) dropOldDataKeys(ctx context.Context, org uuid.UUID) (left int, err error) {
 	err = s.changeKeys(ctx, org, func(t pgx.Tx, stored secret.Wrapped) (secret.Wrapped, error) {
 		master, err := s.master.holding(stored.MasterKeyID)
 		if err != nil {
@@ -115,13 +156,12 @@ func (s *Store) dropOldDataKeys(ctx context.Context, org uuid.UUID) (dropped boo
 		if err != nil {
 			return stored, err
 		}
-		left, err := countOlder(ctx, t, org, keys)
-		if dropped = left == 0; !dropped {
+		if left, err = countOlder(ctx, t, org, keys); err != nil || left > 0 {
 			return stored, err
 		}
-		return w, err
+		return w, nil
 	})
-	return dropped, err
+	return left, err
 }
 
 func countOlder(ctx context.Context, t pgx.Tx, org uuid.UUID, keys *secret.Keys) (int, error) {
@@ -140,10 +180,13 @@ type resealer struct {
 	org         uuid.UUID
 	progress    func(done, total int)
 	done, total int
+	unreadable  int    // texts that the last pass could not open
+	first       string // place of the first of them
 }
 
 // pass goes once through everything.
 func (r *resealer) pass(ctx context.Context) error {
+	r.unreadable = 0
 	err := r.page(ctx, func(t pgx.Tx, keys *secret.Keys) (err error) {
 		left, err := countOlder(ctx, t, r.org, keys)
 		r.total = r.done + left
@@ -155,12 +198,13 @@ func (r *resealer) pass(ctx context.Context) error {
 	r.report()
 	for _, c := range sealedColumns {
 		for last, more := []string(nil), true; more; {
-			var rows []sealedRow
+			var rows, closed []sealedRow
 			err := r.page(ctx, func(t pgx.Tx, keys *secret.Keys) (err error) {
 				if rows, err = c.olderPage(ctx, t, r.org, keys, last); err != nil {
 					return err
 				}
-				return c.reseal(ctx, t, r.org, keys, rows)
+				closed, err = c.reseal(ctx, t, r.org, keys, rows)
+				return err
 			})
 			if err != nil {
 				return fmt.Errorf("%s.%s: %w", c.table, c.column, err)
@@ -168,7 +212,11 @@ func (r *resealer) pass(ctx context.Context) error {
 			if more = len(rows) == resealPage; more {
 				last = rows[len(rows)-1].key
 			}
-			r.done += len(rows)
+			if len(closed) > 0 && r.unreadable == 0 {
+				r.first = fmt.Sprintf("%s.%s %s", c.table, c.column, strings.Join(closed[0].row, ", "))
+			}
+			r.unreadable += len(closed)
+			r.done += len(rows) - len(closed)
 			r.report()
 		}
 	}
@@ -214,31 +262,34 @@ func (c sealedColumn) olderPage(ctx context.Context, t pgx.Tx, org uuid.UUID, ke
 	})
 }
 
-// reseal seals rows by the newest key.
-func (c sealedColumn) reseal(ctx context.Context, t pgx.Tx, org uuid.UUID, keys *secret.Keys, rows []sealedRow) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	sealed := make([][]byte, len(rows))
+// reseal seals rows by the newest key and gives those that do not open.
+func (c sealedColumn) reseal(ctx context.Context, t pgx.Tx, org uuid.UUID, keys *secret.Keys, rows []sealedRow) (closed []sealedRow, err error) {
+	var sealed [][]byte
 	parts := make([][]string, len(c.key))
-	for i, r := range rows {
+	for _, r := range rows {
 		plain, err := keys.Open(c.location(r), r.sealed)
 		if err != nil {
-			return fmt.Errorf("row %s: %w", strings.Join(r.key, ", "), err)
+			closed = append(closed, r)
+			continue
 		}
-		if sealed[i], err = keys.Seal(c.location(r), plain); err != nil {
-			return err
+		anew, err := keys.Seal(c.location(r), plain)
+		if err != nil {
+			return nil, err
 		}
+		sealed = append(sealed, anew)
 		for k := range parts {
 			parts[k] = append(parts[k], r.key[k])
 		}
+	}
+	if len(sealed) == 0 {
+		return closed, nil
 	}
 	args := []any{org, sealed}
 	for _, p := range parts {
 		args = append(args, p)
 	}
-	_, err := t.Exec(ctx, c.update(), args...)
-	return err
+	_, err = t.Exec(ctx, c.update(), args...)
+	return closed, err
 }
 
 // RewrapMaster wraps an organization's keysets by the newest key of master, which must hold the one that wraps them now.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/internal/secret"
 	"github.com/stele-dev/stele/memory"
 )
@@ -18,7 +19,9 @@ const indexPage = 200
 // RotateIndex gives an organization a new index key and computes every keyed hash anew from the texts, in one transaction:
 // readers go on with what they see, writers wait until it is done, and when it fails nothing has changed. The hashes of
 // import keys stay (secret.DomainSource). progress, which may be nil, is called with the memories done and those there are.
+// Memories whose text does not open are left out of the index, and the error says so (ErrUnreadable): all others are in it.
 func (s *Store) RotateIndex(ctx context.Context, org uuid.UUID, progress func(done, total int)) error {
+	unreadable := 0
 	err := s.changeKeys(ctx, org, func(t pgx.Tx, stored secret.Wrapped) (secret.Wrapped, error) {
 		master, err := s.master.holding(stored.MasterKeyID)
 		if err != nil {
@@ -29,8 +32,15 @@ func (s *Store) RotateIndex(ctx context.Context, org uuid.UUID, progress func(do
 			return stored, err
 		}
 		x := &reindexer{view: view{tx: t, org: org, keys: keys}, progress: progress}
-		return w, x.run(ctx)
+		err = x.run(ctx)
+		unreadable = x.unreadable
+		return w, err
 	})
+	if err == nil && unreadable > 0 {
+		return problem.New(problem.Unavailable, "index key", fmt.Sprintf("the index of organization %s was built anew without %s whose text cannot be opened with the keys at hand",
+			org, counted(unreadable, "memory", "memories")),
+			"bring the texts back from a backup, then run stele key rotate --index again", "or erase the memories that stele list marks unreadable").Because(ErrUnreadable)
+	}
 	return wrapRotation("build anew the index of", org, err)
 }
 
@@ -39,6 +49,7 @@ type reindexer struct {
 	view
 	progress    func(done, total int)
 	done, total int
+	unreadable  int // memories whose text did not open
 }
 
 func (x *reindexer) run(ctx context.Context) error {
@@ -100,16 +111,21 @@ func (x *reindexer) page(ctx context.Context, last uuid.UUID) ([]uuid.UUID, erro
 // of what has expired learn that these are others now (expiredDigests).
 func (x *reindexer) index(ctx context.Context, records []memory.Record) error {
 	var ids, linking []uuid.UUID
-	var titles, texts, targets [][]byte
-	var counts, ordinals, spaces, seqs []int32
+	var titles, texts, before, targets [][]byte
+	var counts, spaces, seqs []int32
 	var terms []int64
 	b := &pgx.Batch{}
 	for i := range records {
 		r := &records[i]
+		if r.Unreadable() { // its hashes are of a key that is gone: from now on it is found by its handle alone
+			x.unreadable++
+			ids, titles, texts, counts = append(ids, r.ID), append(titles, nil), append(texts, []byte{}), append(counts, 0)
+			continue
+		}
 		e := x.entry(memory.IndexOf(&r.Memory))
 		ids, titles, texts, counts = append(ids, r.ID), append(titles, e.title), append(texts, e.text), append(counts, int32(len(e.terms))) //nolint:gosec // bounded by the text
-		for ordinal, link := range r.Links {
-			linking, ordinals, targets = append(linking, r.ID), append(ordinals, int32(ordinal)), append(targets, x.linkHash(link.Text))
+		for n, link := range r.Links {
+			linking, before, targets = append(linking, r.ID), append(before, r.LinkHashes[n]), append(targets, x.linkHash(link.Text))
 		}
 		if r.Status != memory.Live {
 			continue
@@ -124,7 +140,7 @@ func (x *reindexer) index(ctx context.Context, records []memory.Record) error {
 	b.Queue(`UPDATE memories AS m SET title_hash = v.title, text_hash = v.text, term_count = v.terms
 		FROM unnest($2::uuid[], $3::bytea[], $4::bytea[], $5::int[]) AS v (memory_id, title, text, terms)
 		WHERE m.org_id = $1 AND m.memory_id = v.memory_id`, x.org, ids, titles, texts, counts)
-	b.Queue(`UPDATE links AS l SET target_hash = v.hash FROM unnest($2::uuid[], $3::int[], $4::bytea[]) AS v (memory_id, ordinal, hash)
-		WHERE l.org_id = $1 AND l.memory_id = v.memory_id AND l.ordinal = v.ordinal`, x.org, linking, ordinals, targets)
+	b.Queue(`UPDATE links AS l SET target_hash = v.hash FROM unnest($2::uuid[], $3::bytea[], $4::bytea[]) AS v (memory_id, before, hash)
+		WHERE l.org_id = $1 AND l.memory_id = v.memory_id AND l.target_hash = v.before`, x.org, linking, before, targets)
 	return x.tx.SendBatch(ctx, b).Close()
 }
