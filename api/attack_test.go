@@ -37,6 +37,15 @@ func TestOversizedBodies(t *testing.T) {
 			t.Errorf("%s in chunks: %d %.200s", path, got.status, got.body)
 		}
 	}
+	// A project, a token, a memory by the name of "model" is no model.
+	for path, method := range map[string]string{"/mcp/p/model": http.MethodPost, "/v1/projects/shop/memories/model": http.MethodPatch} {
+		if got := w.send(admin, method, path, huge); got.status != 413 {
+			t.Errorf("%s: %d %.200s", path, got.status, got.body)
+		}
+	}
+	if got := w.send(w.acme.tokens[agentToken], http.MethodPost, "/v1/projects/shop/model", `{"source":"`+strings.Repeat("a", 2<<20)+`"}`); got.status != 413 {
+		t.Errorf("a model of 2 MiB from an agent: %d %.200s", got.status, got.body)
+	}
 	if got := w.send(admin, http.MethodPost, "/v1/projects/shop/model", `{"source":"`+strings.Repeat("a", 17<<20)+`"}`); got.status != 413 {
 		t.Errorf("a model of 17 MiB: %d %.200s", got.status, got.body)
 	}

@@ -109,84 +109,6 @@ var matrix = map[string]row{
 	"events":           {query: "after=0.0.0&limit=5", want: ofShop},
 }
 
-// operation is one of the OpenAPI document.
-type operation struct {
-	id, method, path string
-	parameters       []parameter
-	body             *schema
-}
-
-type parameter struct {
-	Ref    string `json:"$ref"`
-	Name   string `json:"name"`
-	In     string `json:"in"`
-	Stele  string `json:"x-stele-ref"`
-	Schema schema `json:"schema"`
-}
-
-type schema struct {
-	Ref        string             `json:"$ref"`
-	Stele      string             `json:"x-stele-ref"`
-	Properties map[string]*schema `json:"properties"`
-	Items      *schema            `json:"items"`
-	AnyOf      []*schema          `json:"anyOf"`
-}
-
-// document reads the operations that the server tells of.
-func (w *world) document() []operation {
-	w.t.Helper()
-	var d struct {
-		Paths map[string]map[string]struct {
-			OperationID string      `json:"operationId"`
-			Parameters  []parameter `json:"parameters"`
-			RequestBody *struct {
-				Content map[string]struct{ Schema schema }
-			} `json:"requestBody"`
-		}
-		Components struct {
-			Schemas    map[string]*schema
-			Parameters map[string]parameter
-		}
-	}
-	if err := json.Unmarshal([]byte(w.send("", http.MethodGet, "/openapi.json", nil).body), &d); err != nil {
-		w.t.Fatal(err)
-	}
-	var resolve func(s *schema, depth int) *schema
-	resolve = func(s *schema, depth int) *schema {
-		if s == nil || depth > 8 {
-			return s
-		}
-		if s.Ref != "" {
-			return resolve(d.Components.Schemas[s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]], depth+1)
-		}
-		for name, p := range s.Properties {
-			s.Properties[name] = resolve(p, depth+1)
-		}
-		s.Items = resolve(s.Items, depth+1)
-		return s
-	}
-	var out []operation
-	for path, methods := range d.Paths {
-		for method, o := range methods {
-			op := operation{id: o.OperationID, method: strings.ToUpper(method), path: path}
-			for _, p := range o.Parameters {
-				if p.Ref != "" {
-					p = d.Components.Parameters[p.Ref[strings.LastIndexByte(p.Ref, '/')+1:]]
-				}
-				op.parameters = append(op.parameters, p)
-			}
-			if o.RequestBody != nil {
-				for _, c := range o.RequestBody.Content {
-					op.body = resolve(&c.Schema, 0)
-				}
-			}
-			out = append(out, op)
-		}
-	}
-	slices.SortFunc(out, func(a, b operation) int { return strings.Compare(a.id, b.id) })
-	return out
-}
-
 // fresh numbers what a cell makes, so that no cell meets what another left.
 var fresh atomic.Int64
 
@@ -408,12 +330,14 @@ func TestForeignIdentifiersInTools(t *testing.T) {
 	var list struct {
 		Result struct {
 			Tools []struct {
-				Name        string
+				Name        string `json:"name"`
 				InputSchema struct {
-					Properties map[string]struct{ Type any }
-				}
-			}
-		}
+					Properties map[string]struct {
+						Type any `json:"type"`
+					} `json:"properties"`
+				} `json:"inputSchema"`
+			} `json:"tools"`
+		} `json:"result"`
 	}
 	if err := json.Unmarshal([]byte(w.rpc(agent, "/mcp/p/shop", "tools/list", nil)), &list); err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func newMetrics(version string, further []prometheus.Collector) *metrics {
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "stele_http_request_seconds", Help: "Time to answer a request, streams included.",
 			Buckets: []float64{.002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30}}, []string{"route"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "stele_http_requests_in_flight", Help: "Requests being answered, streams included."}),
-		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "stele_refused_total", Help: "Requests refused by the gate: no_token, wrong_token, too_many."},
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "stele_refused_total", Help: "Requests refused before a door: no_token, wrong_token, too_many, busy."},
 			[]string{"reason"}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "stele_build_info", Help: "Always 1; the version is in the label.",

@@ -13,14 +13,16 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/stele-dev/stele/api/auth"
-	"github.com/stele-dev/stele/api/rest"
 	"github.com/stele-dev/stele/internal/problem"
 )
 
-// request is what the outside of the chain wants to know from its inside.
+// request is what is told of one. The outside of the chain learns route and user from its inside.
 type request struct {
-	route string // pattern, never the path: that may hold a title
-	user  string
+	id     string
+	method string
+	route  string // pattern, never the path: that may hold a title
+	user   string
+	began  time.Time
 }
 
 type requestKey struct{}
@@ -51,39 +53,19 @@ func noteUser(next http.Handler) http.Handler {
 
 // observe gives every request an id, a line in the log, its place in the metrics and a bounded body, and survives its
 // panics.
-func observe(log *slog.Logger, m *metrics, next http.Handler) http.Handler {
+func observe(log *slog.Logger, m *metrics, bodyLimit func(*http.Request) int64, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := time.Now()
-		id := uuid.NewString()
-		q := &request{}
+		q := &request{id: uuid.NewString(), method: r.Method, began: time.Now()}
 		rec := &recorder{ResponseWriter: w}
 		h := rec.Header()
-		h.Set("Stele-Request-Id", id)
+		h.Set("Stele-Request-Id", q.id)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		m.begin()
-		defer func() {
-			if p := recover(); p != nil {
-				if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
-					panic(p)
-				}
-				log.ErrorContext(r.Context(), "a request panicked", "id", id, "route", q.route, "panic", panicText(p), "stack", string(debug.Stack()))
-				if rec.status == 0 {
-					auth.Refuse(rec, problem.New("internal", "", "this request failed inside Stele; the reason is in its log",
-						"try once more", "tell the operator the Stele-Request-Id of this answer"))
-				}
-			}
-			took := time.Since(began)
-			m.end(r.Method, q.route, rec.code(), took)
-			log.LogAttrs(r.Context(), levelOf(rec.code(), q.route), "request", slog.String("id", id), slog.String("method", r.Method), slog.String("route", q.route),
-				slog.Int("status", rec.code()), slog.Duration("took", took), slog.String("user", q.user))
-		}()
-		limit := int64(rest.MaxBody)
-		if strings.HasSuffix(r.URL.Path, "/model") || strings.HasSuffix(r.URL.Path, "/adrs") {
-			limit = rest.MaxModelBody
-		}
+		defer q.end(r.Context(), log, m, rec)
+		limit := bodyLimit(r)
 		if r.ContentLength > limit {
 			auth.Refuse(rec, problem.New(problem.TooLarge, "", fmt.Sprintf("the request has %d bytes, more than %d", r.ContentLength, limit), "send less at once"))
 			return
@@ -94,12 +76,30 @@ func observe(log *slog.Logger, m *metrics, next http.Handler) http.Handler {
 	})
 }
 
+// end is deferred around a request: a panic is an answer like any other, and every answer is told of.
+func (q *request) end(ctx context.Context, log *slog.Logger, m *metrics, rec *recorder) {
+	if p := recover(); p != nil {
+		if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
+			panic(p)
+		}
+		log.ErrorContext(ctx, "a request panicked", "id", q.id, "route", q.route, "panic", panicText(p), "stack", string(debug.Stack()))
+		if rec.status == 0 {
+			auth.Refuse(rec, problem.New("internal", "", "this request failed inside Stele; the reason is in its log",
+				"try once more", "tell the operator the Stele-Request-Id of this answer"))
+		}
+	}
+	took := time.Since(q.began)
+	m.end(q.method, q.route, rec.code(), took)
+	log.LogAttrs(ctx, levelOf(rec.code(), q.route), "request", slog.String("id", q.id), slog.String("method", q.method), slog.String("route", q.route),
+		slog.Int("status", rec.code()), slog.Float64("took_ms", float64(took.Microseconds())/1000), slog.String("user", q.user))
+}
+
 // levelOf keeps probes out of the log and brings faults up.
 func levelOf(status int, route string) slog.Level {
 	switch {
 	case status >= http.StatusInternalServerError:
 		return slog.LevelWarn
-	case route == "GET /healthz", route == "GET /readyz", route == "GET /metrics":
+	case route == "GET /healthz", route == "GET /readyz":
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo
@@ -142,33 +142,6 @@ func (r *recorder) code() int {
 		return 499
 	}
 	return r.status
-}
-
-// slots bound what is worked on at once.
-type slots chan struct{}
-
-func newSlots(n int) slots { return make(slots, n) }
-
-// isStream tells whether a request asks for a stream of events, which stays open and does no work.
-func isStream(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/events") && !strings.Contains(r.Header.Get("Accept"), "application/json")
-}
-
-// bounded works on so many requests at once and tells the others to come back: a queue without end helps nobody.
-func bounded(s slots, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isStream(r) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		select {
-		case s <- struct{}{}:
-			defer func() { <-s }()
-			next.ServeHTTP(w, r)
-		default:
-			auth.Refuse(w, problem.New(problem.Unavailable, "", "the server is working on as many requests as it can", "try again in a moment"))
-		}
-	})
 }
 
 func lower(names []string) []string {

@@ -1,5 +1,5 @@
-// Package api composes the doors that listen on the network into one HTTP server: REST, MCP, health and metrics behind one
-// gate. The doors translate; what they share is here: limits, logs, metrics, starting and stopping.
+// Package api composes the doors that listen on the network into one HTTP server: REST and MCP behind one gate, health, and
+// metrics apart from them. The doors translate; what they share is here: limits, logs, metrics, starting and stopping.
 package api
 
 import (
@@ -39,7 +39,7 @@ type Options struct {
 	Hosts    []string       // names of this server beside localhost and addresses in numbers
 	Proxies  []netip.Prefix // whose X-Forwarded-For is believed
 	Limits   auth.Limits    // of each caller
-	InFlight int            // requests worked on at once, streams not counted; default 256. More are told to come back
+	InFlight int            // requests worked on at once, streams not counted; default 256, of which one token has at most an eighth. More are told to come back
 }
 
 // Bounds on one connection.
@@ -64,6 +64,7 @@ var defaultTimeouts = timeouts{header: 5 * time.Second, read: 30 * time.Second, 
 type Server struct {
 	options Options
 	handler http.Handler
+	metrics http.Handler
 	health  *health
 	agents  *mcp.Server
 	timeouts
@@ -81,6 +82,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{options: o, timeouts: defaultTimeouts, stop: make(chan struct{})}
 	s.health = newHealth(o.Ready, o.Log)
 	m := newMetrics(o.Version, o.Metrics)
+	s.metrics = m.handler()
 	gate := auth.NewGate(auth.Config{Tokens: o.Service, Limits: o.Limits, Proxies: o.Proxies, Log: o.Log, Count: m.refused})
 
 	var err error
@@ -89,13 +91,14 @@ func New(o Options) (*Server, error) {
 	}
 	doors := rest.New(rest.Options{Service: o.Service, Version: o.Version, Log: o.Log, Done: s.stop, Stream: gate.Stream, Admitted: gate.Admitted})
 	busy := newSlots(o.InFlight)
-	behind := func(h http.Handler) http.Handler { return gate.Wrap(noteUser(bounded(busy, h))) }
+	behind := func(h http.Handler) http.Handler {
+		return gate.Wrap(noteUser(bounded(busy, doors.Streams, m.refused, h)))
+	}
 
 	mux := http.NewServeMux()
 	doors.Register(mux, func(h http.Handler) http.Handler { return noteRoute(doors.Route, behind(h)) })
 	mux.Handle("/mcp", behind(s.agents.HTTP()))
 	mux.Handle("/mcp/p/{project}", behind(s.agents.HTTP()))
-	mux.Handle("GET /metrics", gate.Wrap(m.handler()))
 	mux.HandleFunc("GET /healthz", s.health.live)
 	mux.HandleFunc("GET /readyz", s.health.ready)
 	mux.Handle("/", gate.Wrap(http.HandlerFunc(nothing)))
@@ -104,7 +107,7 @@ func New(o Options) (*Server, error) {
 		_, pattern := mux.Handler(r)
 		return pattern
 	}
-	s.handler = observe(o.Log, m, auth.Hosts{Names: lower(o.Hosts)}.Wrap(noteRoute(routes, mux)))
+	s.handler = observe(o.Log, m, doors.BodyLimit, auth.Hosts{Names: lower(o.Hosts)}.Wrap(noteRoute(routes, mux)))
 	return s, nil
 }
 
@@ -113,8 +116,33 @@ func nothing(w http.ResponseWriter, _ *http.Request) {
 	auth.Refuse(w, problem.New(problem.NotFound, "", "there is nothing at this path", "see /docs for what there is"))
 }
 
-// Handler is everything the server answers.
+// Handler is everything the server answers to the network.
 func (s *Server) Handler() http.Handler { return s.handler }
+
+// Metrics tell the operator, by Prometheus's scrapes, how busy the server is. They are about all tenants, so no token of
+// any is the right one to ask for: they belong on an address that only the operator reaches.
+func (s *Server) Metrics() http.Handler { return s.metrics }
+
+// ServeMetrics answers scrapes at /metrics on a listener of their own until ctx is done. It closes the listener.
+func (s *Server) ServeMetrics(ctx context.Context, l net.Listener) error {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", s.metrics)
+	server := s.listening(mux)
+	end := context.AfterFunc(ctx, func() { _ = server.Close() }) // nobody misses a scrape
+	defer end()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving metrics: %w", err)
+	}
+	return nil
+}
+
+// listening is a server with the bounds of every connection.
+func (s *Server) listening(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: s.header, ReadTimeout: s.read, WriteTimeout: s.write, IdleTimeout: s.idle, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug), // broken handshakes and the like: nothing to act on
+	}
+}
 
 // Serve answers on a listener until ctx is done, then stops: it reports itself as not ready, ends streams, and waits for
 // requests that are being worked on. It closes the listener.
@@ -124,11 +152,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.agents.Wait()
 	defer endAgents()
 
-	server := &http.Server{
-		Handler: s.handler, ReadHeaderTimeout: s.header, ReadTimeout: s.read, WriteTimeout: s.write,
-		IdleTimeout: s.idle, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug), // broken handshakes and the like: nothing to act on
-	}
+	server := s.listening(s.handler)
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
 	select {

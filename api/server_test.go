@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -50,7 +51,8 @@ func TestReadinessTellsNoReasons(t *testing.T) {
 	}
 }
 
-// Metrics count by route, never by what somebody asked for, and a token is needed to read them.
+// Metrics count by route, never by what somebody asked for. They are about all tenants, so they are on an address of their
+// own, and no token opens them on that of the tenants.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -59,20 +61,56 @@ func TestMetrics(t *testing.T) {
 	w.send(agent, http.MethodGet, "/v1/projects/secretplan/memories", nil)
 	w.send("", http.MethodGet, "/secretplan", nil)
 	w.send("stele_wrong", http.MethodGet, "/v1/whoami", nil)
-	got := w.send(w.acme.tokens[ciToken], http.MethodGet, "/metrics", nil)
+	for _, holder := range []string{ciToken, agentToken, reviewerToken, adminToken} {
+		if got := w.send(w.acme.tokens[holder], http.MethodGet, "/metrics", nil); got.status != 404 {
+			t.Errorf("as %s: %d %.200s", holder, got.status, got.body)
+		}
+	}
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- w.server.ServeMetrics(ctx, l) }()
+	text := scrape(t, "http://"+l.Addr().String()+"/metrics", 200)
 	for _, want := range []string{
 		`stele_http_requests_total{method="GET",route="GET /v1/projects/{project}/memories/{memory}",status="200"} 1`,
 		`stele_refused_total{reason="wrong_token"} 1`, `stele_build_info{version="test"} 1`, "go_goroutines", "stele_http_request_seconds_bucket",
 	} {
-		if !strings.Contains(got.body, want) {
+		if !strings.Contains(text, want) {
 			t.Errorf("the metrics lack %s", want)
 		}
 	}
 	for _, word := range []string{"secretplan", w.acme.memory.Handle, "acme", agentToken + `"`} {
-		if strings.Contains(got.body, word) {
+		if strings.Contains(text, word) {
 			t.Errorf("the metrics tell %q", word)
 		}
 	}
+	scrape(t, "http://"+l.Addr().String()+"/v1/projects", 404)
+	cancel()
+	if err := <-served; err != nil {
+		t.Errorf("serving metrics ended with %v", err)
+	}
+}
+
+// scrape asks as Prometheus does.
+func scrape(t *testing.T, url string, want int) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != want {
+		t.Fatalf("%s: %s %v", url, res.Status, err)
+	}
+	return string(text)
 }
 
 // Lines of the log tell who asked what kind of question, never which.
@@ -95,6 +133,9 @@ func TestTheLogTellsNoContent(t *testing.T) {
 			t.Errorf("the log tells %q:\n%s", secret, log)
 		}
 	}
+	if !strings.Contains(log, `"took_ms":`) {
+		t.Errorf("the log does not tell how long a request took:\n%s", log)
+	}
 	if !strings.Contains(log, `"route":"POST /v1/projects/{project}/recall"`) || !strings.Contains(log, `"user":"admin"`) {
 		t.Errorf("the log does not tell what was asked, or by whom:\n%s", log)
 	}
@@ -103,7 +144,7 @@ func TestTheLogTellsNoContent(t *testing.T) {
 func TestHeadersOfEveryAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for _, path := range []string{"/healthz", "/v1/whoami", "/nothing", "/metrics", "/openapi.json"} {
+	for _, path := range []string{"/healthz", "/v1/whoami", "/nothing", "/openapi.json"} {
 		h := w.send(w.acme.tokens[agentToken], http.MethodGet, path, nil).header
 		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Content-Security-Policy") == "" || h.Get("Stele-Request-Id") == "" || h.Get("Server") != "" {
 			t.Errorf("%s: %v", path, h)
@@ -135,6 +176,8 @@ func TestAPanicIsOneRequestOnly(t *testing.T) {
 }
 
 // A server that is told to stop says so, ends streams, finishes what it works on, and leaves nothing running.
+//
+//nolint:paralleltest // it counts what runs
 func TestStopping(t *testing.T) {
 	w := newWorld(t)
 	w.http.Close()
@@ -170,7 +213,7 @@ func TestStopping(t *testing.T) {
 	cancel()
 	ended := make(chan struct{})
 	go func() {
-		for lines.Scan() { //nolint:revive // to the end
+		for lines.Scan() {
 		}
 		close(ended)
 	}()

@@ -2,6 +2,8 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,31 +20,39 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory"
 )
 
 // Bounds of bodies, in bytes. A memory has at most 20 KiB of text; a model or a folder of decisions has thousands of
-// elements, as the readers of model files allow.
+// elements, as the readers of model files allow. Whoever may not import any sends at most MaxBody: enough to check a model.
 const (
 	MaxBody      = 1 << 20
 	MaxModelBody = 16 << 20
 )
 
+const (
+	// maxLarge is how many bodies above MaxBody are worked on at once: one of 16 MiB takes more than 100 MB until it is stored.
+	maxLarge = 2
+	// largeWait is how long another one waits for its turn; an import of thousands of elements takes a few seconds.
+	largeWait = 10 * time.Second
+)
+
+// BodyLimit is how many bytes the body of a request may have, by its route.
+func (a *API) BodyLimit(r *http.Request) int64 { return cmp.Or(a.limits[a.Route(r)], MaxBody) }
+
 // readBody reads a JSON object into dst. encoding/json takes what people do not mean: fields nobody reads, a field twice,
 // bytes that are no UTF-8; so the tokens are compared with the schema of the document first. Since schemas are closed and
 // no deeper than the types, nothing nests deeper than they do. Rules about values are those of the domain.
-func (a *API) readBody(x *exchange, schema *huma.Schema, limit int64, dst any) error {
+func (a *API) readBody(ctx context.Context, x *exchange, schema *huma.Schema, limit int64, dst any) error {
 	if kind := x.r.Header.Get("Content-Type"); kind != "" {
 		if parsed, _, err := mime.ParseMediaType(kind); err != nil || parsed != "application/json" {
 			return withStatus(http.StatusUnsupportedMediaType, problem.Invalidf("Content-Type", "%q is not read here", clip(kind)).
 				Fix("send application/json, as curl does with --json"))
 		}
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, limit))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return problem.New(problem.TooLarge, "", fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit), "send less at once").Because(err)
-	}
+	data, err := a.receive(ctx, x, limit)
 	if err != nil {
-		return badBody(err, "the body did not arrive whole", "send it again")
+		return err
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{}") // nothing to say where everything may be left out
@@ -50,7 +60,7 @@ func (a *API) readBody(x *exchange, schema *huma.Schema, limit int64, dst any) e
 	if !utf8.Valid(data) {
 		return badBody(nil, "the body is not UTF-8", "encode it as UTF-8")
 	}
-	c := &comparison{tokens: json.NewDecoder(bytes.NewReader(data)), schemas: a.huma.OpenAPI().Components.Schemas}
+	c := &comparison{stopped: ctx.Err, tokens: json.NewDecoder(bytes.NewReader(data)), schemas: a.huma.OpenAPI().Components.Schemas}
 	c.tokens.UseNumber()
 	if err := c.value(schema, ""); err != nil {
 		return err
@@ -64,6 +74,60 @@ func (a *API) readBody(x *exchange, schema *huma.Schema, limit int64, dst any) e
 	return nil
 }
 
+// receive reads a body. What is larger than MaxBody waits for its turn before the rest of it is read, and has it until the
+// request ends.
+func (a *API) receive(ctx context.Context, x *exchange, limit int64) ([]byte, error) {
+	mayImport := x.caller.Role == memory.RoleReviewer || x.caller.Role == memory.RoleAdmin
+	bound := limit
+	if !mayImport {
+		bound = MaxBody
+	}
+	tooLarge := func(err error) error {
+		p := problem.New(problem.TooLarge, "", fmt.Sprintf("the body is larger than %d bytes", bound), "send less at once")
+		if bound < limit {
+			_ = p.Fix("use a token of role reviewer, from whom it may have %d", limit)
+		}
+		return p.Because(err)
+	}
+	if x.r.ContentLength > bound {
+		return nil, tooLarge(nil)
+	}
+	body := http.MaxBytesReader(x.w, x.r.Body, bound)
+	var data bytes.Buffer
+	n, err := io.CopyN(&data, body, MaxBody+1)
+	if errors.Is(err, io.EOF) {
+		return data.Bytes(), nil
+	}
+	if n > MaxBody {
+		if err := a.takeTurn(ctx, x); err != nil {
+			return nil, err
+		}
+		_, err = io.Copy(&data, body)
+	}
+	if tooMuch := (*http.MaxBytesError)(nil); errors.As(err, &tooMuch) {
+		return nil, tooLarge(err)
+	}
+	if err != nil {
+		return nil, badBody(err, "the body did not arrive whole", "send it again")
+	}
+	return data.Bytes(), nil
+}
+
+// takeTurn waits until one of the few large bodies may be worked on; x.release gives the turn to the next.
+func (a *API) takeTurn(ctx context.Context, x *exchange) error {
+	wait := time.NewTimer(largeWait)
+	defer wait.Stop()
+	select {
+	case a.large <- struct{}{}:
+		x.release = func() { <-a.large }
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-wait.C:
+		return problem.New(problem.Unavailable, "", "the server works on as many large imports as it can", "try again in a moment")
+	}
+}
+
 // badBody refuses a body that is no JSON: the request was not understood at all.
 func badBody(cause error, detail, fix string) error {
 	return withStatus(http.StatusBadRequest, problem.New(problem.Invalid, "", detail, fix).Because(cause))
@@ -71,11 +135,15 @@ func badBody(cause error, detail, fix string) error {
 
 // comparison reads the tokens of a body and compares them with a schema.
 type comparison struct {
+	stopped func() error // why nobody waits for the result any more
 	tokens  *json.Decoder
 	schemas huma.Registry
 }
 
 func (c *comparison) token() (json.Token, error) {
+	if err := c.stopped(); err != nil {
+		return nil, err
+	}
 	t, err := c.tokens.Token()
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		return nil, badBody(err, fmt.Sprintf("the body is no JSON: %s at byte %d", syntax.Error(), syntax.Offset), "send one JSON object")

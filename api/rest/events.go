@@ -16,6 +16,8 @@ import (
 	"github.com/stele-dev/stele/memory"
 )
 
+const pathEvents = pathProject + "/events"
+
 // eventsQuery says where to begin.
 type eventsQuery struct {
 	ProjectPath
@@ -37,13 +39,13 @@ const (
 
 // events adds what happens in a project, as it happens.
 func (a *API) events() {
-	add(a, endpoint{id: "events", method: http.MethodGet, path: pathProject + "/events", tag: tagEvents,
+	add(a, endpoint{id: "events", method: http.MethodGet, path: pathEvents, tag: tagEvents,
 		summary: "Follow what happens", description: "Streams what happens to the memories and the model that the caller may see, as server-sent " +
 			"events: `id` is the position behind the event, `event` its verb, `data` a StreamEvent. A client that was cut off sends the last id as " +
 			"`Last-Event-ID`, as browsers do by themselves, and misses nothing. A comment keeps a " +
 			"quiet stream alive. With `Accept: application/json` the answer is a page instead, and its `position` goes into the next `after`.",
 		answers: "The stream, or a page of it."}, a.follow)
-	op := a.huma.OpenAPI().Paths[pathProject+"/events"].Get
+	op := a.huma.OpenAPI().Paths[pathEvents].Get
 	op.Parameters = append(op.Parameters, &huma.Param{Ref: parameterRef(headerEvent)})
 	event := a.schema(memory.StreamEvent{})
 	op.Responses["200"].Content = map[string]*huma.MediaType{
@@ -56,6 +58,15 @@ data: {"id":"7.0.0","at":"2030-01-31T12:00:00Z","verb":"remember","memory":"m-7k
 
 `},
 	}
+}
+
+// Streams tells whether a request asks for a stream of events, which stays open and does no work, and not for a page.
+func (a *API) Streams(r *http.Request) bool {
+	if r.Method != http.MethodGet || a.Route(r) != http.MethodGet+" "+pathEvents {
+		return false
+	}
+	accept := strings.ToLower(strings.Join(r.Header.Values("Accept"), ","))
+	return strings.Contains(accept, contentStream) || !strings.Contains(accept, contentJSON)
 }
 
 func (a *API) follow(ctx context.Context, x *exchange, in *eventsQuery) (*streamed, error) {
@@ -73,8 +84,7 @@ func (a *API) follow(ctx context.Context, x *exchange, in *eventsQuery) (*stream
 	if limit < 0 || limit > memory.MaxEvents {
 		return nil, problem.Invalidf("limit", "%d is not between 1 and %d", limit, memory.MaxEvents).Fix("leave it out for %d", memory.MaxEvents)
 	}
-	accept := x.r.Header.Get("Accept")
-	page := strings.Contains(accept, contentJSON) && !strings.Contains(accept, contentStream) || x.r.Method == http.MethodHead
+	page := !a.Streams(x.r)
 	if !page && limit != 0 {
 		return nil, problem.Invalidf("limit", "a stream has no pages").Fix("leave it out, or send Accept: application/json for a page")
 	}
@@ -131,7 +141,8 @@ func (a *API) stream(ctx context.Context, x *exchange, s *stream, page memory.Ev
 		case <-a.options.Done:
 			return nil
 		case <-beat.C:
-			if err := a.options.Admitted(x.r); err != nil {
+			// That nobody can be asked now, as while the database restarts, says nothing about the token.
+			if err := a.options.Admitted(x.r); problem.Is(err, problem.Unauthenticated) {
 				return err
 			}
 			if err := s.beat(); err != nil {

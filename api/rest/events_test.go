@@ -345,6 +345,46 @@ func TestQuietStreamIsKeptAlive(t *testing.T) {
 	})
 }
 
+// One rule says what is a stream, for the door and for whoever counts requests.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	a := rest.New(rest.Options{Service: &scripted{}, Log: quiet})
+	for _, c := range []struct {
+		method, path string
+		accept       []string
+		want         bool
+	}{
+		{http.MethodGet, shop + "/events", nil, true},
+		{http.MethodGet, shop + "/events", []string{"*/*"}, true},
+		{http.MethodGet, shop + "/events", []string{"text/event-stream"}, true},
+		{http.MethodGet, shop + "/events", []string{"application/json"}, false},
+		{http.MethodGet, shop + "/events", []string{"Application/JSON"}, false},
+		{http.MethodGet, shop + "/events", []string{"application/json, text/event-stream"}, true},
+		{http.MethodGet, shop + "/events", []string{"application/json", "text/event-stream"}, true},
+		{http.MethodHead, shop + "/events", nil, false},
+		{http.MethodPost, shop + "/events", nil, false},
+		{http.MethodGet, shop + "/memories/events", nil, false},
+		{http.MethodGet, "/v1/projects/events", nil, false},
+		{http.MethodGet, "/mcp/p/events", nil, false},
+	} {
+		ctx, cancel := context.WithCancel(auth.WithCaller(t.Context(), memory.Caller{Org: uuid.New(), User: "kim", Role: memory.RoleAgent}, memory.Token{}))
+		r := httptest.NewRequestWithContext(ctx, c.method, c.path, nil)
+		r.Header["Accept"] = c.accept
+		if got := a.Streams(r); got != c.want {
+			t.Errorf("%s %s, accepting %q: %t", c.method, c.path, c.accept, got)
+		}
+		cancel() // a stream ends at once
+		if c.path != shop+"/events" || c.method == http.MethodPost {
+			continue
+		}
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		if streamed := w.Header().Get("Content-Type") == "text/event-stream"; streamed != c.want {
+			t.Errorf("%s %s, accepting %q: answered as %q", c.method, c.path, c.accept, w.Header().Get("Content-Type"))
+		}
+	}
+}
+
 func TestStreamEnds(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]struct {
@@ -356,14 +396,16 @@ func TestStreamEnds(t *testing.T) {
 			options: func(o *rest.Options, stop chan struct{}) { o.Done = stop },
 			because: func(_ *screen, stop chan struct{}) { close(stop) },
 		},
-		"when the token is revoked": {
+		"when the token is revoked, and not when nobody can tell": {
 			options: func(o *rest.Options, stop chan struct{}) {
+				asked := 0
 				o.Admitted = func(*http.Request) error {
 					select {
 					case <-stop:
 						return problem.New(problem.Unauthenticated, "", "revoked")
 					default:
-						return nil
+						asked++
+						return []error{nil, problem.New(problem.Unavailable, "", "starting"), errors.New("broken")}[asked%3]
 					}
 				}
 			},

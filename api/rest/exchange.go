@@ -26,6 +26,8 @@ type exchange struct {
 	caller   memory.Caller
 	token    memory.Token
 	revision int // of If-Match; 0 = any
+
+	release func() // ends what the size of the body occupies
 }
 
 type exchangeKey struct{}
@@ -34,7 +36,7 @@ type exchangeKey struct{}
 // here would read. A request without a caller ends here whatever stands before this door.
 func (a *API) admit(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
-	x := &exchange{w: w, r: r}
+	x := &exchange{w: w, r: r, release: func() {}}
 	var err error
 	if x.caller, x.token, err = auth.CallerFrom(r.Context()); err == nil {
 		err = x.read(ctx.Operation())

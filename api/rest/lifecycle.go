@@ -57,7 +57,7 @@ func (a *API) lifecycle() {
 		answers: "What is left of it.",
 		example: map[string]any{"reason": "The queue was replaced."}}, forget(false))
 	add(a, endpoint{id: "erase-memory", method: http.MethodPost, path: pathMemory + "/erase", tag: tagLifecycle, writes: true,
-		summary: "Erase a memory for good", description: "Destroys every text of a memory, in all its revisions, and leaves a tombstone. There is no way back. Needs the admin role.",
+		summary: "Erase a memory for good", description: "Destroys every text of a memory, in all its revisions, and leaves a tombstone. There is no way back. Needs the reviewer role.",
 		answers: "The tombstone.",
 		example: map[string]any{"reason": "It held personal data."}}, forget(true))
 	type restoring struct {

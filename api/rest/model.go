@@ -48,7 +48,8 @@ func (a *API) model() {
 	}
 	add(a, endpoint{id: "import-model", method: http.MethodPost, path: pathProject + "/model", tag: tagModel, writes: true, limit: MaxModelBody,
 		summary: "Import a model", description: "Makes the model of the project equal to the given one, in one transaction or not at all. Elements that were " +
-			"renamed or moved keep their memories; one that left keeps them as orphans. `dry_run` tells what would change. Needs the reviewer role. The body may have 16 MiB.",
+			"renamed or moved keep their memories; one that left keeps them as orphans. `dry_run` tells what would change. Needs the " +
+			"reviewer role, but for `dry_run`. The body may have 16 MiB; 1 MiB from other roles.",
 		answers: "What changed.",
 		example: map[string]any{"model": map[string]any{"name": "Shop", "elements": []any{
 			map[string]any{"key": "shop", "name": "Shop", "level": "system"},
@@ -84,7 +85,7 @@ func (a *API) model() {
 		JSON[importDecisions]
 	}
 	add(a, endpoint{id: "import-decisions", method: http.MethodPost, path: pathProject + "/adrs", tag: tagModel, writes: true, limit: MaxModelBody,
-		summary: "Import decisions", description: "Makes the decisions of one source equal to the given ones. Needs the reviewer role. The body may have 16 MiB.",
+		summary: "Import decisions", description: "Makes the decisions of one source equal to the given ones. Needs the reviewer role. The body may have 16 MiB; 1 MiB from other roles.",
 		answers: "What changed.",
 		example: map[string]any{"decisions": []any{map[string]any{"id": "4", "title": "Queue the orders", "status": "accepted",
 			"summary": "Orders wait in a queue.", "file": "0004-queue.md"}}, "source": "docs/adr"}},

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"reflect"
@@ -135,9 +136,9 @@ func add[I, O any](a *API, e endpoint, run func(ctx context.Context, x *exchange
 	for _, status := range refusals {
 		op.Responses[strconv.Itoa(status)] = &huma.Response{Ref: responseRef(status)}
 	}
-	limit := e.limit
-	if limit == 0 {
-		limit = MaxBody
+	limit := cmp.Or(e.limit, MaxBody)
+	if limit > MaxBody {
+		a.limits[e.method+" "+e.path] = limit
 	}
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		x, admitted := ctx.Value(exchangeKey{}).(*exchange)
@@ -152,7 +153,8 @@ func add[I, O any](a *API, e endpoint, run func(ctx context.Context, x *exchange
 			x.caller.Project = found.ID
 		}
 		if b, ok := any(in).(interface{ body() any }); ok {
-			if err := a.readBody(x, schema, limit, b.body()); err != nil {
+			defer func() { x.release() }() // reading sets it
+			if err := a.readBody(ctx, x, schema, limit, b.body()); err != nil {
 				return nil, a.failure(x.r, err)
 			}
 		}

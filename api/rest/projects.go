@@ -38,7 +38,8 @@ func (a *API) projects() {
 			return &answer[projectList]{projectList{some(projects)}}, nil
 		})
 	add(a, endpoint{id: "create-project", method: http.MethodPost, path: "/v1/projects", tag: tagProjects, writes: true, status: http.StatusCreated,
-		summary: "Make a project", description: "Makes a project. Where one is known by one of the identities already, that one is answered. Needs the reviewer role.",
+		summary: "Make a project", description: "Makes a project. Where one is known by one of the identities already, that one is " +
+			"answered. Needs the reviewer role, or a token of role ci that may create projects.",
 		answers: "The project.",
 		example: map[string]any{"name": "shop", "identities": []string{"remote:example.org/shop"}}},
 		func(ctx context.Context, x *exchange, in *JSON[createProject]) (*answer[memory.ProjectInfo], error) {
@@ -57,7 +58,7 @@ func (a *API) projects() {
 	}
 	add(a, endpoint{id: "add-identities", method: http.MethodPost, path: pathProject + "/identities", tag: tagProjects, writes: true,
 		summary: "Add identities", description: "Makes a project known by further identities, such as a remote that its repository got later. " +
-			"Identities of another project stay there: compare the answer. Needs the reviewer role.",
+			"Identities of another project stay there: compare the answer. Needs the reviewer role, or a token of role ci that may create projects.",
 		answers: "The project with all its identities.",
 		example: map[string]any{"identities": []string{"remote:example.org/mirror/shop"}}},
 		func(ctx context.Context, x *exchange, in *addingIdentities) (*answer[memory.ProjectInfo], error) {

@@ -70,7 +70,7 @@ type Options struct {
 	// Stream admits one more stream of the caller of a request; done is called when it ends. Default: as many as one likes.
 	Stream func(*http.Request) (done func(), err error)
 	// Admitted tells whether the caller of a request would still be let in. A stream asks at every heartbeat and ends with
-	// the error, so that a revoked token does not go on listening. Default: yes.
+	// problem.Unauthenticated, so that a revoked token does not go on listening; other errors it outlives. Default: yes.
 	Admitted func(*http.Request) error
 	// Done ends all streams, for a server that shuts down; nil never does. Clients come back with the last event they saw.
 	Done <-chan struct{}
@@ -86,6 +86,8 @@ type API struct {
 	options  Options
 	mux      *http.ServeMux
 	huma     huma.API
+	limits   map[string]int64 // of bodies that may be larger than MaxBody, by route
+	large    chan struct{}    // holds one for each of those that is worked on
 	document []byte
 	page     []byte // the document as HTML
 }
@@ -102,7 +104,7 @@ func New(o Options) *API {
 		o.Admitted = func(*http.Request) error { return nil }
 	}
 	o.Poll, o.Heartbeat, o.WriteTimeout = cmp.Or(o.Poll, time.Second), cmp.Or(o.Heartbeat, 15*time.Second), cmp.Or(o.WriteTimeout, 10*time.Second)
-	a := &API{service: o.Service, options: o, mux: http.NewServeMux()}
+	a := &API{service: o.Service, options: o, mux: http.NewServeMux(), limits: map[string]int64{}, large: make(chan struct{}, maxLarge)}
 	a.huma = humago.New(a.mux, configuration(cmp.Or(o.Version, "1")))
 	a.huma.UseMiddleware(a.admit)
 	a.organization()
