@@ -218,18 +218,18 @@ func tarball(t *testing.T, files map[string]int) []byte {
 
 func TestUnpack(t *testing.T) {
 	t.Parallel()
-	got, err := unpack(tarball(t, map[string]int{"package/dist/model.json": 3, "package/LICENSE": 5, "package/dist/deep/x": 1, "../dist/y": 1}))
+	got, err := unpack(tarball(t, map[string]int{"package/dist/model.json": 3, "package/LICENSE": 5, "package/dist/deep/x": 1, "../dist/y": 1}), maxUnpacked)
 	if err != nil || len(got) != 1 || len(got["model.json"]) != 3 {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := unpack(tarball(t, map[string]int{"package/dist/a": maxUnpacked, "package/dist/b": 1})); err == nil || !strings.Contains(err.Error(), "unpacks to more") {
+	if _, err := unpack(tarball(t, map[string]int{"package/dist/a": 900, "package/dist/b": 101}), 1000); err == nil || !strings.Contains(err.Error(), "unpacks to more") {
 		t.Errorf("a package that is too large: %v", err)
 	}
-	if _, err := unpack([]byte("no archive")); err == nil {
+	if _, err := unpack([]byte("no archive"), maxUnpacked); err == nil {
 		t.Error("no archive: no error")
 	}
 	whole := tarball(t, map[string]int{"package/dist/a": 4000})
-	if _, err := unpack(whole[:len(whole)-20]); err == nil {
+	if _, err := unpack(whole[:len(whole)-20], maxUnpacked); err == nil {
 		t.Error("a cut archive: no error")
 	}
 }

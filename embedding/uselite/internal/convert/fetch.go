@@ -49,14 +49,14 @@ func checkIntegrity(archive []byte) error {
 	return nil
 }
 
-// unpack gives the files of an npm tarball by their names below package/dist.
-func unpack(archive []byte) (map[string][]byte, error) {
+// unpack gives the files of an npm tarball by their names below package/dist, up to limit bytes of them.
+func unpack(archive []byte, limit int64) (map[string][]byte, error) {
 	compressed, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	left := int64(maxUnpacked)
+	left := limit
 	for reader := tar.NewReader(compressed); ; {
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {
@@ -70,7 +70,7 @@ func unpack(archive []byte) (map[string][]byte, error) {
 			continue
 		}
 		if left -= header.Size; left < 0 {
-			return nil, fmt.Errorf("unpacks to more than %d bytes", maxUnpacked)
+			return nil, fmt.Errorf("unpacks to more than %d bytes", limit)
 		}
 		if files[name], err = io.ReadAll(io.LimitReader(reader, header.Size)); err != nil {
 			return nil, fmt.Errorf("%s: %w", header.Name, err)

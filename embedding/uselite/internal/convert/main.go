@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := checkIntegrity(archive); err != nil {
 		return fmt.Errorf("%s: %w", source, err)
 	}
-	files, err := unpack(archive)
+	files, err := unpack(archive, maxUnpacked)
 	if err != nil {
 		return fmt.Errorf("%s: %w", source, err)
 	}

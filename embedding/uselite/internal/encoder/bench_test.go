@@ -2,6 +2,7 @@ package encoder
 
 import (
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -23,15 +24,15 @@ func shipped(tb testing.TB) []byte {
 func BenchmarkEncode(b *testing.B) {
 	file := shipped(b)
 	for _, variant := range []struct {
-		name     string
-		multiply multiplier
-	}{{"fastest", fastest()}, {"portable", multiplyPortable}} {
-		e, err := build(file, variant.multiply)
+		name   string
+		kernel kernel
+	}{{"fastest", fastest()}, {"portable", portable}} {
+		e, err := build(file, variant.kernel)
 		if err != nil {
 			b.Fatal(err)
 		}
 		scratch := e.NewScratch()
-		for _, text := range []struct{ name, text string }{{"2words", "rate limiting"}, {"30words", thirtyWords}} {
+		for _, text := range []struct{ name, text string }{{"2words", "rate limiting"}, {"30words", thirtyWords}, {"full", strings.Repeat(thirtyWords+" ", 5)}} {
 			b.Run(variant.name+"/"+text.name, func(b *testing.B) {
 				tokens := e.Tokenize(text.text)
 				b.ReportAllocs()

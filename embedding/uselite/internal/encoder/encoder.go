@@ -15,21 +15,21 @@ var errToken = errors.New("encoder: no such token")
 
 // Encoder turns texts into vectors. It is immutable, so that any number of goroutines may use it, each with a Scratch.
 type Encoder struct {
-	weights  *Weights
-	words    *tokenizer
-	timing   []float32 // MaxTokens × Width
-	multiply multiplier
+	weights *Weights
+	words   *tokenizer
+	timing  []float32 // MaxTokens × Width
+	kernel  kernel
 }
 
 // New reads a weights file (see Read) and chooses the fastest code for this processor.
 func New(file []byte) (*Encoder, error) { return build(file, fastest()) }
 
-func build(file []byte, multiply multiplier) (*Encoder, error) {
+func build(file []byte, k kernel) (*Encoder, error) {
 	w, err := Read(file)
 	if err != nil {
 		return nil, err
 	}
-	return &Encoder{weights: w, words: newTokenizer(w.Pieces), timing: timing(w), multiply: multiply}, nil
+	return &Encoder{weights: w, words: newTokenizer(w.Pieces), timing: timing(w), kernel: k}, nil
 }
 
 // timing is what tells positions apart: sines of the position at falling frequencies, then their cosines.
@@ -129,7 +129,7 @@ func (e *Encoder) layer(n int, input []float32, l *Layer, s *Scratch) {
 	hidden := e.weights.Hidden
 	l.AttentionNorm.apply(n, input, s.normed)
 	e.dense(n, s.normed, &l.QKV, s.wide, s)
-	attend(n, l.QKV.In, e.weights.Heads, s.wide, s.normed, s.scores)
+	e.attend(n, l.QKV.In, s.wide, s.normed, s.scores)
 	e.dense(n, s.normed, &l.Combine, s.narrow, s)
 	add(s.residual[:n*hidden], s.narrow)
 
@@ -146,7 +146,7 @@ func (e *Encoder) layer(n int, input []float32, l *Layer, s *Scratch) {
 
 // dense sets out to in times the matrix, scaled, plus the bias.
 func (e *Encoder) dense(n int, in []float32, d *Dense, out []float32, s *Scratch) {
-	e.multiply(n, in, &d.Matrix, out, s.room)
+	e.kernel.multiply(n, in, &d.Matrix, out, s.room)
 	scale, bias := d.Scale, d.Bias[:len(d.Scale)]
 	for row := range n {
 		values := out[row*d.Out : (row+1)*d.Out][:len(scale)]
@@ -180,7 +180,8 @@ func (l *Norm) apply(n int, in, out []float32) {
 
 // attend mixes, for each head, the values of all tokens by how well their keys answer a token's query. qkv holds
 // queries, keys and values side by side, each width wide.
-func attend(n, width, heads int, qkv, out, scores []float32) {
+func (e *Encoder) attend(n, width int, qkv, out, scores []float32) {
+	heads := e.weights.Heads
 	size := width / heads
 	scale := float32(1 / math.Sqrt(float64(size)))
 	part := func(row, third, head int) []float32 {
@@ -192,16 +193,13 @@ func attend(n, width, heads int, qkv, out, scores []float32) {
 		for i := range n {
 			query := part(i, 0, head)
 			for j := range scores {
-				scores[j] = dot(query, part(j, 1, head)) * scale
+				scores[j] = e.kernel.dot(query, part(j, 1, head)) * scale
 			}
 			softmax(scores)
 			mixed := out[i*width+head*size:][:size]
 			clear(mixed)
 			for j, score := range scores {
-				value := part(j, 2, head)[:len(mixed)]
-				for k := range mixed {
-					mixed[k] += score * value[k]
-				}
+				e.kernel.addScaled(mixed, part(j, 2, head), score)
 			}
 		}
 	}
@@ -221,22 +219,6 @@ func softmax(scores []float32) {
 	for i := range scores {
 		scores[i] /= sum
 	}
-}
-
-// dot has four sums, so that an addition need not wait for the one before.
-func dot(a, b []float32) float32 {
-	var s0, s1, s2, s3 float32
-	for len(a) >= 4 && len(b) >= 4 {
-		s0 += a[0] * b[0]
-		s1 += a[1] * b[1]
-		s2 += a[2] * b[2]
-		s3 += a[3] * b[3]
-		a, b = a[4:], b[4:]
-	}
-	for i, x := range a {
-		s0 += x * b[i]
-	}
-	return s0 + s1 + s2 + s3
 }
 
 // add adds the first len(sum) values of more.

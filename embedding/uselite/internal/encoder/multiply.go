@@ -31,6 +31,15 @@ func (m *Matrix) panel(column int) []byte {
 	return m.Panels[at : at+size : at+size]
 }
 
+// kernel is the arithmetic that takes nearly all of the time.
+type kernel struct {
+	multiply  multiplier
+	dot       func(a, b []float32) float32          // b is at least as long as a
+	addScaled func(sum, x []float32, scale float32) // sum += scale · x; x is at least as long as sum
+}
+
+var portable = kernel{multiply: multiplyPortable, dot: dot, addScaled: addScaled}
+
 // multiplier sets c (rows × m.Out) to a (rows × m.In) times m, without the scales of m. a and c have room for
 // padded(rows) rows, room for one panel as float32.
 type multiplier func(rows int, a []float32, m *Matrix, c, room []float32)
@@ -75,5 +84,28 @@ func multiplyRow(row, panel []float32, out *[PanelColumns]float32) {
 		for j := range out {
 			out[j] += x * panel[k*PanelColumns+j]
 		}
+	}
+}
+
+// dot has four sums, so that an addition need not wait for the one before.
+func dot(a, b []float32) float32 {
+	var s0, s1, s2, s3 float32
+	for len(a) >= 4 && len(b) >= 4 {
+		s0 += a[0] * b[0]
+		s1 += a[1] * b[1]
+		s2 += a[2] * b[2]
+		s3 += a[3] * b[3]
+		a, b = a[4:], b[4:]
+	}
+	for i, x := range a {
+		s0 += x * b[i]
+	}
+	return s0 + s1 + s2 + s3
+}
+
+func addScaled(sum, x []float32, scale float32) {
+	x = x[:len(sum)]
+	for i, v := range x {
+		sum[i] += scale * v
 	}
 }

@@ -14,7 +14,7 @@ func TestMultiply(t *testing.T) {
 	t.Parallel()
 	const guard = 24
 	random := rand.New(rand.NewPCG(1, 2))
-	for name, multiply := range map[string]multiplier{"fastest": fastest(), "portable": multiplyPortable} {
+	for name, multiply := range map[string]multiplier{"fastest": fastest().multiply, "portable": multiplyPortable} {
 		for _, in := range []int{1, 2, 3, 5, 7, 8, 31, 64, 129} {
 			for _, out := range []int{16, 48} {
 				for _, rows := range []int{1, 2, 5, 6, 7, 12, 13} {
@@ -76,7 +76,7 @@ func TestMultiplyRefusesWhatDoesNotFit(t *testing.T) {
 		{"too few weights", 1, 24, 96, Matrix{In: 4, Out: 16, Panels: make([]byte, 63)}},
 		{"half a panel", 1, 24, 96, Matrix{In: 4, Out: 8, Panels: make([]byte, 32)}},
 	} {
-		for name, multiply := range map[string]multiplier{"fastest": fastest(), "portable": multiplyPortable} {
+		for name, multiply := range map[string]multiplier{"fastest": fastest().multiply, "portable": multiplyPortable} {
 			t.Run(fmt.Sprint(bad.what, " ", name), func(t *testing.T) {
 				t.Parallel()
 				defer func() {
@@ -131,3 +131,34 @@ func TestQuantize(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// TestSums compares dot and addScaled with their definition at every length around the blocks they take.
+func TestSums(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(7, 8))
+	for name, k := range map[string]kernel{"fastest": fastest(), "portable": portable} {
+		for n := range 70 {
+			a, b, sum := make([]float32, n), make([]float32, n+1), make([]float32, n+1)
+			var want, size float64
+			for i := range n {
+				a[i], b[i], sum[i] = random.Float32()-0.5, random.Float32()-0.5, random.Float32()
+				want += float64(a[i]) * float64(b[i])
+				size += math.Abs(float64(a[i]) * float64(b[i]))
+			}
+			b[n], sum[n] = 1e9, -7 // past the end
+			if got := float64(k.dot(a, b)); math.Abs(got-want) > 1e-6*max(size, 1) {
+				t.Errorf("%s: the dot product of %d values is %g, expected %g", name, n, got, want)
+			}
+			before := slices.Clone(sum)
+			k.addScaled(sum[:n], b, 0.75)
+			for i := range n {
+				if want := before[i] + 0.75*b[i]; math.Abs(float64(sum[i]-want)) > 1e-6 {
+					t.Errorf("%s: value %d of %d became %g, expected %g", name, i, n, sum[i], want)
+				}
+			}
+			if sum[n] != -7 {
+				t.Errorf("%s: wrote past %d values", name, n)
+			}
+		}
+	}
+}

@@ -90,18 +90,18 @@ func TestTokenizeWordByWord(t *testing.T) {
 	})
 }
 
-// TestTokenizeEndsEarly gives texts of many megabytes. The deadline is that of a search that looks at all of it many
+// TestTokenizeEndsEarly gives texts of hundreds of kilobytes. The deadline is that of a search that looks at all of it many
 // times over, not of a quick one.
 func TestTokenizeEndsEarly(t *testing.T) {
 	t.Parallel()
 	words, _ := shippedTokenizer(t)
 	for name, text := range map[string]string{
-		"words":      strings.Repeat("word ", 1<<20),
-		"one word":   strings.Repeat("x", 4<<20),
-		"unknown":    strings.Repeat("한", 1<<20),
-		"blanks":     strings.Repeat(" ", 1<<20),
-		"blank sign": strings.Repeat(blank, 1<<20),
-		"no UTF-8":   strings.Repeat("\xff", 4<<20),
+		"words":      strings.Repeat("word ", 1<<17),
+		"one word":   strings.Repeat("x", 1<<19),
+		"unknown":    strings.Repeat("한", 1<<17),
+		"blanks":     strings.Repeat(" ", 1<<17),
+		"blank sign": strings.Repeat(blank, 1<<17),
+		"no UTF-8":   strings.Repeat("\xff", 1<<19),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -24,7 +24,7 @@ func tiny(t testing.TB) *Weights {
 		return v
 	}
 	w := &Weights{
-		Shape:  Shape{Rows: 12, Width: 16, Hidden: 32, FeedForward: 48, Heads: 2, Layers: 2},
+		Shape:  Shape{Rows: 12, Width: 48, Hidden: 32, FeedForward: 64, Heads: 2, Layers: 2},
 		Stack:  make([]Layer, 2),
 		Pieces: []Piece{{"<0>", 0}, {"<1>", 0}, {"<2>", 0}, {"<3>", 0}, {"<4>", 0}, {"<5>", 0}, {blank, -3}, {"a", -2}, {"ab", -2.5}, {blank + "a", -2.5}, {"b", -4}},
 	}
