@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stele-dev/stele/internal/loopback"
 	"github.com/stele-dev/stele/internal/problem"
 )
 
@@ -64,7 +65,7 @@ func (h Hosts) own(origin, host string) bool {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return false
 	}
-	if loopback(u.Host) && loopback(host) {
+	if loopback.Is(hostName(u.Host)) && loopback.Is(hostName(host)) {
 		return port(u.Host) == port(host)
 	}
 	return strings.EqualFold(u.Host, host) && h.accepts(u.Host)
@@ -85,10 +86,4 @@ func port(hostport string) string {
 		return ""
 	}
 	return port
-}
-
-func loopback(hostport string) bool {
-	host := hostName(hostport)
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
 }

@@ -16,7 +16,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/stele-dev/stele/internal/loopback"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -132,20 +132,11 @@ func parseURL(text string, insecure bool) (*url.URL, error) {
 		return nil, problem.Invalidf("server", "the address holds a user or password, which this server does not know").Fix("put the token in STELE_TOKEN")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, problem.Invalidf("server", "the address goes on after its path").Fix("leave out what begins with ? or #")
-	case u.Scheme == "http" && !insecure && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !insecure && !loopback.Is(u.Hostname()):
 		return nil, problem.Invalidf("server", "http to another machine (%s) would show the token to everyone on the way", u.Host).
 			Fix("use https").Fix("or, in a network you trust, say --insecure or set STELE_INSECURE=true")
 	}
 	return u, nil
-}
-
-// loopback tells whether a host is this machine.
-func loopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }
 
 // request is one call: what the door asks, not yet one attempt at it.

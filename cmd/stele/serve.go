@@ -24,6 +24,7 @@ import (
 	"github.com/stele-dev/stele/api/auth"
 	"github.com/stele-dev/stele/api/mcp"
 	"github.com/stele-dev/stele/internal/config"
+	"github.com/stele-dev/stele/internal/loopback"
 	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
@@ -65,18 +66,24 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 		return err
 	}
 	// The address first: that it is taken is known at once, and starting a database for nothing takes a while.
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
-	if err != nil {
-		return problem.New(problem.Unavailable, "STELE_ADDR", fmt.Sprintf("cannot listen on %s: %v", c.Addr, reasonOf(err)),
-			"stop what listens there, or choose another address with --addr").Because(err)
-	}
-	defer l.Close()
-	b, err := a.openBackend(ctx)
+	l, err := listen(ctx, c.Addr, "STELE_ADDR", "choose another address with --addr")
 	if err != nil {
 		return err
 	}
-	a.opened = b
-	log := slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: min(c.LogLevel, slog.LevelInfo)}))
+	defer l.Close()
+	var metrics net.Listener
+	if c.MetricsAddr != "" {
+		if metrics, err = listen(ctx, c.MetricsAddr, "STELE_METRICS_ADDR", "choose another address"); err != nil {
+			return err
+		}
+		defer metrics.Close()
+	}
+	// Every tenant is served, so none is chosen and none has to exist.
+	b, err := a.operator(ctx)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: serverLevel(c)}))
 	// A leak between tenants would be worse than no service.
 	if err := b.db.Verify(ctx); err != nil {
 		return err
@@ -106,10 +113,35 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 	background.Go(func() {
 		b.db.Elect(work, postgres.Election{ID: upkeepElection, Name: "upkeep", Log: log, Work: func(ctx context.Context) error { return b.upkeep(ctx, log) }})
 	})
+	if metrics != nil {
+		background.Go(func() {
+			if err := server.ServeMetrics(work, metrics); err != nil {
+				log.ErrorContext(work, "metrics are not served any more", "error", err)
+			}
+		})
+		a.say("stele: metrics at http://%s/metrics\n", metrics.Addr())
+	}
 	defer background.Wait()
 	defer stop()
 	a.say("stele: serving http://%s (REST /v1, MCP /mcp, documentation /docs)\n", l.Addr())
 	return server.Serve(ctx, l)
+}
+
+func listen(ctx context.Context, addr, setting, fix string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, problem.New(problem.Unavailable, setting, fmt.Sprintf("cannot listen on %s: %v", addr, reasonOf(err)), "stop what listens there, or "+fix).Because(err)
+	}
+	return l, nil
+}
+
+// serverLevel is how much a server logs. A command says nothing as long as all is well; a server tells of each request,
+// unless somebody says otherwise.
+func serverLevel(c config.Config) slog.Level {
+	if c.IsSet("log_level") {
+		return c.LogLevel
+	}
+	return slog.LevelInfo
 }
 
 // say writes a line for the person who started the program, not for the log.
@@ -193,6 +225,15 @@ func (a *app) localToken(ctx context.Context, b *backend) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return problem.New(problem.Unavailable, path, "the token of this machine cannot be read", "make the file readable for you, or remove it").Because(err)
 	}
+	// It is for the organization in which the commands of this machine work.
+	dir, err := a.folder()
+	if err != nil {
+		return err
+	}
+	b.role, b.user = memory.RoleAdmin, (&place{dir: dir}).user(ctx, b.config.User)
+	if b.org, err = b.organization(ctx); err != nil {
+		return err
+	}
 	// The token has the name of the person, so that what they write through it and what they wrote before are of one author.
 	made, err := b.local.CreateToken(ctx, b.caller(), memory.TokenRequest{Name: b.user, Role: memory.RoleAdmin})
 	if problem.Is(err, problem.Conflict) { // its file was lost, or the token was made for another machine
@@ -217,7 +258,7 @@ func writePrivate(path, text string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }() // gone already when all went well
 	_, err = f.WriteString(text)
 	if cerr := f.Close(); err == nil {
 		err = cerr
@@ -242,7 +283,7 @@ func savedToken(c config.Config) string {
 	if err != nil {
 		return ""
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback()) {
+	if !loopback.Is(u.Hostname()) {
 		return "" // it is for nobody else to see
 	}
 	path, err := localTokenFile(c)

@@ -183,6 +183,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/internal/config/checkout"
                         }
                     }
+                    loopback = component "Loopback" "Knows what is called this machine." "Go" {
+                        properties {
+                            path "/internal/loopback"
+                        }
+                    }
                     problem = component "Problem" "The one error for people: what was wrong, where, and how to fix it." "Go" {
                         properties {
                             path "/internal/problem"
@@ -225,10 +230,12 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.cli -> stele.program.c4 "Imports and compares models"
         stele.program.cli -> stele.program.formats "Reads models"
         stele.program.cli -> stele.program.secret "Loads the master key"
+        stele.program.cli -> stele.program.loopback "Keeps the token of this machine here"
         stele.program.cli -> stele.program.problem "Turns problems into one line and an exit code"
 
         stele.program.client -> stele.program.memory "Sends and receives its requests"
         stele.program.client -> stele.program.c4 "Sends models"
+        stele.program.client -> stele.program.loopback "Sends a token in plain nowhere else"
         stele.program.client -> stele.program.problem "Turns answers back into problems"
 
         stele.program.http -> stele.program.gate "Puts it before every door"
@@ -238,6 +245,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.http -> stele.program.problem "Says what was refused"
         stele.program.rest -> stele.program.gate "Learns who calls"
         stele.program.gate -> stele.program.memory "Looks tokens up"
+        stele.program.gate -> stele.program.loopback "Compares names of the server"
         stele.program.gate -> stele.program.problem "Says what was refused"
 
         stele.program.mcp -> stele.program.memory "Translates tools into calls of the domain"

@@ -49,6 +49,7 @@ type Config struct {
 	User                string        `env:"USER" help:"who writes; empty: git's user.name, else the user of the machine"`
 	Ranking             string        `env:"RANKING" help:"constants of recall to change, such as best_share=0.3,kind.pitfall=4"`
 	Addr                string        `env:"ADDR" help:"address that stele serve listens on"`
+	MetricsAddr         string        `env:"METRICS_ADDR" help:"address that answers Prometheus without a token, such as 127.0.0.1:9420; empty: none"`
 	Hosts               string        `env:"HOSTS" help:"names of the server beside localhost, separated by commas"`
 	Proxies             string        `env:"PROXIES" help:"networks of proxies whose X-Forwarded-For is believed, separated by commas"`
 	Rate                float64       `env:"RATE" help:"requests a second that one token may send to the server"`
@@ -58,7 +59,7 @@ type Config struct {
 	EmbeddingAPIKey     string        `env:"EMBEDDING_API_KEY" help:"key of the encoder's API" mask:"all"`
 	EmbeddingDimensions int           `env:"EMBEDDING_DIMENSIONS" help:"numbers in a vector, where the model lets one choose; 0: its own"`
 	EmbeddingWait       time.Duration `env:"EMBEDDING_WAIT" help:"how long a write or a recall waits for a vector"`
-	LogLevel            slog.Level    `env:"LOG_LEVEL" help:"least level written to standard error: debug, info, warn or error"`
+	LogLevel            slog.Level    `env:"LOG_LEVEL" help:"least level written to standard error: debug, info, warn or error; a server that is not told: info"`
 
 	values []Value
 }
@@ -166,6 +167,11 @@ const NoServer = "local"
 
 // Values gives every setting with its source, secrets masked, in the order of Config's fields.
 func (c Config) Values() []Value { return slices.Clone(c.values) }
+
+// IsSet tells whether somebody set a value, named by its key, rather than leaving it at its default.
+func (c Config) IsSet(key string) bool {
+	return slices.ContainsFunc(c.values, func(v Value) bool { return v.Key == key && v.Source != FromDefault })
+}
 
 func (c Config) check() error {
 	if c.DataDir != "" && !filepath.IsAbs(c.DataDir) {

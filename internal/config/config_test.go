@@ -56,12 +56,17 @@ func TestPrecedence(t *testing.T) {
 		"db_idle": "environment", "master_key": "default", "master_key_file": "default",
 		"organization": "file " + e.File(), "project": "flag --project", "ranking": "default", "user": "environment",
 		"server": "default", "token": "default", "insecure": "default",
-		"addr": "default", "hosts": "default", "proxies": "default", "rate": "default",
+		"addr": "default", "metrics_addr": "default", "hosts": "default", "proxies": "default", "rate": "default",
 		"embedding_provider": "default", "embedding_url": "default", "embedding_model": "default", "embedding_api_key": "default",
 		"embedding_dimensions": "default", "embedding_wait": "default", "log_level": "file " + e.File(),
 	}
 	if diff := cmp.Diff(want, sources); diff != "" {
 		t.Error(diff)
+	}
+	for key, want := range map[string]bool{"log_level": true, "project": true, "user": true, "organization": true, "rate": false, "ranking": false, "nothing": false} {
+		if c.IsSet(key) != want {
+			t.Errorf("%s is set: %t", key, !want)
+		}
 	}
 }
 

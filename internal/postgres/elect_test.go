@@ -21,7 +21,7 @@ func TestOneServerIsElected(t *testing.T) {
 	var working, most atomic.Int32
 	elected := make(chan string, 4)
 	stand := func(name string) (stop func()) {
-		db, err := postgres.Open(t.Context(), postgres.Config{URL: database.DSNs.App})
+		db, err := postgres.Open(t.Context(), postgres.Config{URL: database.App})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestOneServerIsElected(t *testing.T) {
 func TestAnElectedServerThatLosesItsConnectionStops(t *testing.T) {
 	t.Parallel()
 	database := pgtest.NewDatabase(t)
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: database.DSNs.App})
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: database.App})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestAnElectedServerThatLosesItsConnectionStops(t *testing.T) {
 			}})
 	})
 	<-began
-	admin, err := pgx.Connect(t.Context(), database.DSNs.Admin)
+	admin, err := pgx.Connect(t.Context(), database.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
