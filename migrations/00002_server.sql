@@ -33,15 +33,20 @@ CREATE UNIQUE INDEX tokens_name ON tokens (org_id, lower(name)) WHERE revoked_at
 CREATE INDEX project_identities_project ON project_identities (org_id, project_id);
 
 -- What a write that named an idempotency key was answered, stored by the transaction of that write: a retry finds either
--- both or neither. body holds the answer and what was asked, sealed; it is null once a memory was erased.
+-- both or neither. body holds the answer and what was asked, sealed. Which answers quote a memory cannot be told without opening all: each
+-- carries the erasures that its organization had counted when its write began, and when a memory is erased those with less
+-- are given no more, at once, and lose their bodies in pages soon after.
 CREATE TABLE answers (
     org_id     uuid NOT NULL REFERENCES organizations (org_id),
     key_hash   bytea NOT NULL, -- SHA-256 of caller and key
     answered_at timestamptz NOT NULL,
+    erasures   bigint NOT NULL,
     body       bytea,
     PRIMARY KEY (org_id, key_hash)
 );
 CREATE INDEX answers_age ON answers (org_id, answered_at);
+CREATE INDEX answers_kept ON answers (org_id, erasures) WHERE body IS NOT NULL;
+ALTER TABLE organizations ADD COLUMN erasures bigint NOT NULL DEFAULT 0;
 
 -- Numbers of events. Whoever writes to a space holds its row, so numbers are in the order of commits and without gaps: a
 -- reader who knows the last one it saw misses nothing.

@@ -38,6 +38,8 @@ type view struct {
 	tx   pgx.Tx
 	org  uuid.UUID
 	keys *secret.Keys
+
+	erasures int64 // of the organization, as Answered read them
 }
 
 // tx writes as well; see memory.Tx.
@@ -45,6 +47,7 @@ type tx struct {
 	view
 	pipeline *pipeline // view.tx, by its own type
 	spaces   map[memory.SpaceKey]*lockedSpace
+	erased   bool // a memory
 }
 
 // lockedSpace is a space this transaction holds, with the numbers it hands out.
@@ -74,7 +77,17 @@ func (s *Store) View(ctx context.Context, org uuid.UUID, fn func(memory.View) er
 // Write runs fn in a transaction that holds the spaces, perhaps together with other writes of the same spaces (groups),
 // and returns when what it wrote is on disk.
 func (s *Store) Write(ctx context.Context, org uuid.UUID, spaces []memory.SpaceKey, fn func(memory.Tx) error) error {
-	return s.write(ctx, org, lockOrder(spaces), fn)
+	erased := false
+	err := s.write(ctx, org, lockOrder(spaces), func(t memory.Tx) error {
+		err := fn(t)
+		erased = t.(*tx).erased //nolint:errcheck // there is no other
+		return err
+	})
+	if err == nil && erased {
+		// Not within the write: writers of the space would wait. What this leaves is given to nobody, and upkeep destroys it.
+		_ = s.destroyAnswers(ctx, org)
+	}
+	return err
 }
 
 // lockOrder puts the organization first and the rest in one order for everybody, so that writers never wait in a circle.

@@ -297,9 +297,10 @@ func (t *tx) Erase(ctx context.Context, r *memory.Record, now time.Time) error {
 		b.Queue(`DELETE FROM `+table+` WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
 	}
 	b.Queue(`UPDATE attachments SET path = '' WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
-	// Which stored answers quote it cannot be told without opening all of them; they live for a day.
-	b.Queue(`UPDATE answers SET body = NULL WHERE org_id = $1 AND body IS NOT NULL`, t.org)
+	// No stored answer is given any more but that of this write; Write destroys the rest.
+	b.Queue(`UPDATE organizations SET erasures = erasures + 1 WHERE org_id = $1`, t.org)
 	t.pipeline.later(b)
+	t.erasures, t.erased = t.erasures+1, true
 	return nil
 }
 
