@@ -12,13 +12,15 @@ import (
 
 // Check is one thing that must hold before requests are sent to a server.
 type Check struct {
-	Name string // database, schema, keys
-	Run  func(ctx context.Context) error
+	Name  string // database, schema, keys
+	Run   func(ctx context.Context) error
+	Every time.Duration // how long its answer holds; at least a second
 }
 
 const (
 	checkTimeout = 5 * time.Second
-	// checkEvery is how long an answer holds: whoever may ask without a token must not be able to keep the database busy.
+	// checkEvery is how long an answer holds at least: whoever may ask without a token must not be able to keep the database
+	// busy.
 	checkEvery = time.Second
 )
 
@@ -29,8 +31,13 @@ type health struct {
 	stopping atomic.Bool
 
 	mu   sync.Mutex
-	at   time.Time
-	last readiness
+	last []checked // of each check
+}
+
+// checked is what a check found.
+type checked struct {
+	at  time.Time
+	err error
 }
 
 // readiness is what /readyz answers. Why something fails is in the log: anyone may ask.
@@ -40,7 +47,7 @@ type readiness struct {
 }
 
 func newHealth(checks []Check, log *slog.Logger) *health {
-	return &health{checks: checks, log: log}
+	return &health{checks: checks, log: log, last: make([]checked, len(checks))}
 }
 
 // live tells that the process answers.
@@ -64,27 +71,29 @@ func (h *health) check(ctx context.Context) readiness {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if time.Since(h.at) < checkEvery {
-		return h.last
-	}
 	// A probe that gives up must not leave its impatience to the next ones as an answer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
 	defer cancel()
-	errs := make([]error, len(h.checks))
 	var all sync.WaitGroup
 	for i, c := range h.checks {
-		all.Go(func() { errs[i] = c.Run(ctx) })
+		if time.Since(h.last[i].at) < max(c.Every, checkEvery) {
+			continue
+		}
+		all.Go(func() {
+			err := c.Run(ctx)
+			if err != nil {
+				h.log.WarnContext(ctx, "not ready", "check", c.Name, "error", err)
+			}
+			h.last[i] = checked{time.Now(), err}
+		})
 	}
 	all.Wait()
 	got := readiness{Ready: true, Checks: map[string]bool{}}
 	for i, c := range h.checks {
-		got.Checks[c.Name] = errs[i] == nil
-		if errs[i] != nil {
-			got.Ready = false
-			h.log.WarnContext(ctx, "not ready", "check", c.Name, "error", errs[i])
-		}
+		good := h.last[i].err == nil
+		got.Checks[c.Name] = good
+		got.Ready = got.Ready && good
 	}
-	h.at, h.last = time.Now(), got
 	return got
 }
 

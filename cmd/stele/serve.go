@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"golang.org/x/time/rate"
 
@@ -97,7 +98,7 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 		Ready: []api.Check{
 			{Name: "database", Run: b.db.Ping},
 			{Name: "schema", Run: b.db.CheckSchema},
-			{Name: "keys", Run: b.store.CheckKeys},
+			{Name: "keys", Run: b.store.CheckKeys, Every: keysEvery},
 		},
 	})
 	if err != nil {
@@ -183,6 +184,7 @@ func reasonOf(err error) error {
 const (
 	upkeepElection int32 = 1
 	upkeepEvery          = 10 * time.Minute
+	keysEvery            = 30 * time.Second // up to a hundred transactions, for what an operator changes by hand
 )
 
 // upkeep does what one server does for all, until ctx is done.
@@ -194,21 +196,32 @@ func (b *backend) upkeep(ctx context.Context, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
-		var dropped int64
-		for _, org := range orgs {
-			n, err := b.store.DropAnswers(ctx, org, time.Now().Add(-memory.AnswerLife))
-			if err != nil {
-				return err
-			}
-			dropped += n
-		}
-		log.DebugContext(ctx, "upkeep done", "organizations", len(orgs), "answers_dropped", dropped)
+		b.tidy(ctx, orgs, log)
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// tidy removes what is kept for a while only. What fails for one organization is tried again the next time, and keeps no
+// other from its turn.
+func (b *backend) tidy(ctx context.Context, orgs []uuid.UUID, log *slog.Logger) {
+	var dropped int64
+	failed := 0
+	for _, org := range orgs {
+		n, err := b.store.DropAnswers(ctx, org, time.Now().Add(-memory.AnswerLife))
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			failed++
+			log.WarnContext(ctx, "upkeep failed", "organization", org, "error", err)
+		}
+		dropped += n
+	}
+	log.DebugContext(ctx, "upkeep done", "organizations", len(orgs), "failed", failed, "answers_dropped", dropped)
 }
 
 // localToken makes the token of this machine when there is none: the embedded database belongs to one person, who should

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/stele-dev/stele/internal/postgres/pgtest"
+	"github.com/stele-dev/stele/internal/secret"
+	store "github.com/stele-dev/stele/memory/postgres"
+)
+
+// What cannot be done for one organization is told, and done for the others.
+func TestUpkeepGoesOn(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	d := pgtest.NewDatabase(t)
+	master, err := secret.GenerateMaster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &backend{store: store.New(d.DB, master)}
+	admin := d.ConnectAdmin(t)
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := admin.Exec(ctx, sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var orgs []uuid.UUID
+	for _, name := range []string{"broken", "sound"} {
+		org, err := b.store.CreateOrganization(ctx, name, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		orgs = append(orgs, org)
+		exec(`INSERT INTO answers (org_id, key_hash, answered_at, erasures) VALUES ($1, 'old', '2020-01-01', 0)`, org)
+	}
+	exec(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF OLD.org_id = '` + orgs[0].String() + `' THEN RAISE 'no'; END IF; RETURN OLD; END $$`)
+	exec(`CREATE TRIGGER refuse BEFORE DELETE ON answers FOR EACH ROW EXECUTE FUNCTION refuse()`)
+
+	var log bytes.Buffer
+	b.tidy(ctx, orgs, slog.New(slog.NewTextHandler(&log, nil)))
+	var left []uuid.UUID
+	if err := admin.QueryRow(ctx, `SELECT array_agg(org_id) FROM answers`).Scan(&left); err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 1 || left[0] != orgs[0] {
+		t.Errorf("answers are left of %v, want those of %s alone", left, orgs[0])
+	}
+	if !strings.Contains(log.String(), "upkeep failed") || !strings.Contains(log.String(), orgs[0].String()) {
+		t.Errorf("the log does not say what failed: %s", &log)
+	}
+}
