@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -50,6 +51,10 @@ func (a *app) mcpCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var background sync.WaitGroup
+			life, end := context.WithCancel(cmd.Context())
+			defer background.Wait()
+			defer end()
 			// Each attempt opens anew: what was missing a moment ago may be there now.
 			server, err := mcp.New(mcp.Options{
 				Profile: mcp.Profile(profile), Version: thisBuild().Version, Log: a.logger(c.LogLevel),
@@ -59,6 +64,9 @@ func (a *app) mcpCommand() *cobra.Command {
 						return nil, err
 					}
 					a.opened = b
+					if b.db != nil { // without a server nobody else gives late memories their vectors
+						background.Go(func() { b.elected(life, a.logger(c.LogLevel)) })
+					}
 					return agentBackend{b, a.project}, nil
 				},
 			})

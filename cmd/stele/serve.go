@@ -111,9 +111,7 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 	}
 	work, stop := context.WithCancel(ctx)
 	var background sync.WaitGroup
-	background.Go(func() {
-		b.db.Elect(work, postgres.Election{ID: upkeepElection, Name: "upkeep", Log: log, Work: func(ctx context.Context) error { return b.upkeep(ctx, log) }})
-	})
+	background.Go(func() { b.elected(work, log) })
 	if metrics != nil {
 		background.Go(func() {
 			if err := server.ServeMetrics(work, metrics); err != nil {
@@ -181,48 +179,8 @@ func reasonOf(err error) error {
 	return err
 }
 
-const (
-	upkeepElection int32 = 1
-	upkeepEvery          = 10 * time.Minute
-	keysEvery            = 30 * time.Second // up to a hundred transactions, for what an operator changes by hand
-)
-
-// upkeep does what one server does for all, until ctx is done.
-func (b *backend) upkeep(ctx context.Context, log *slog.Logger) error {
-	ticker := time.NewTicker(upkeepEvery)
-	defer ticker.Stop()
-	for {
-		orgs, err := b.store.OrganizationIDs(ctx)
-		if err != nil {
-			return err
-		}
-		b.tidy(ctx, orgs, log)
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// tidy removes what is kept for a while only. What fails for one organization is tried again the next time, and keeps no
-// other from its turn.
-func (b *backend) tidy(ctx context.Context, orgs []uuid.UUID, log *slog.Logger) {
-	var dropped int64
-	failed := 0
-	for _, org := range orgs {
-		n, err := b.store.DropAnswers(ctx, org, time.Now().Add(-memory.AnswerLife))
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil {
-			failed++
-			log.WarnContext(ctx, "upkeep failed", "organization", org, "error", err)
-		}
-		dropped += n
-	}
-	log.DebugContext(ctx, "upkeep done", "organizations", len(orgs), "failed", failed, "answers_dropped", dropped)
-}
+// keysEvery is how often the keys are checked: up to a hundred transactions, for what an operator changes by hand.
+const keysEvery = 30 * time.Second
 
 // localToken makes the token of this machine when there is none: the embedded database belongs to one person, who should
 // not have to administer it. It is never printed.

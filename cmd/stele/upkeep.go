@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/robfig/cron/v3"
+
+	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/memory"
+)
+
+// upkeepElection is the number of the election of whoever does the work below (postgres.Election.ID).
+const upkeepElection int32 = 1
+
+// dropBatch bounds how many vectors one statement removes, so that none takes long.
+const dropBatch = 5000
+
+// elected does the upkeep whenever this process is the one of all that share the database to do it, until ctx is done.
+func (b *backend) elected(ctx context.Context, log *slog.Logger) {
+	b.db.Elect(ctx, postgres.Election{ID: upkeepElection, Name: "upkeep", Log: log, Work: func(ctx context.Context) error { return b.upkeep(ctx, log) }})
+}
+
+// upkeep does what one server does for all, until ctx is done: it removes old answers, gives vectors to memories that were
+// written without one, and removes those of a model that is no longer used. A run that takes longer than its interval is
+// not joined by another; what fails in one organization is tried again later and holds nobody else up.
+func (b *backend) upkeep(ctx context.Context, log *slog.Logger) error {
+	u := &upkeep{backend: b, log: log}
+	jobs := cron.New(cron.WithChain(cron.SkipIfStillRunning(cron.DiscardLogger)))
+	for _, job := range []struct {
+		every string
+		run   func(context.Context, uuid.UUID) error
+	}{
+		{"@every 10m", u.dropAnswers},
+		{"@every 15s", u.embedRecent},
+		{"@every 10m", u.embedAll},
+	} {
+		if _, err := jobs.AddFunc(job.every, func() { u.each(ctx, job.run) }); err != nil {
+			return err
+		}
+	}
+	u.each(ctx, u.embedAll) // what waited while nobody worked
+	jobs.Start()
+	<-ctx.Done()
+	<-jobs.Stop().Done()
+	return nil
+}
+
+// upkeep is the work of one term of office.
+type upkeep struct {
+	*backend
+	log *slog.Logger
+}
+
+// each does a job for every organization.
+func (u *upkeep) each(ctx context.Context, run func(context.Context, uuid.UUID) error) {
+	orgs, err := u.store.OrganizationIDs(ctx)
+	if err != nil && ctx.Err() == nil {
+		u.log.WarnContext(ctx, "upkeep cannot list the organizations", "error", err)
+	}
+	for _, org := range orgs {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := run(ctx, org); err != nil && ctx.Err() == nil {
+			u.log.WarnContext(ctx, "upkeep failed", "organization", org, "error", err)
+		}
+	}
+}
+
+// recently is how far back the frequent look for memories without a vector goes: longer than a provider that is away
+// usually stays away. The rare one looks at everything.
+const recently = time.Hour
+
+// dropAnswers removes what retries can no longer ask for.
+func (u *upkeep) dropAnswers(ctx context.Context, org uuid.UUID) error {
+	n, err := u.store.DropAnswers(ctx, org, time.Now().Add(-memory.AnswerLife))
+	if n > 0 {
+		u.log.DebugContext(ctx, "dropped answers", "organization", org, "answers", n)
+	}
+	return err
+}
+
+func (u *upkeep) embedRecent(ctx context.Context, org uuid.UUID) error {
+	return u.embed(ctx, org, time.Now().Add(-recently))
+}
+
+func (u *upkeep) embedAll(ctx context.Context, org uuid.UUID) error {
+	if err := u.embed(ctx, org, time.Time{}); err != nil {
+		return err
+	}
+	return u.dropVectors(ctx, org)
+}
+
+func (u *upkeep) embed(ctx context.Context, org uuid.UUID, since time.Time) error {
+	done, err := u.local.Backfill(ctx, org, since, func(b memory.Backfilled) {
+		if b.Waiting > 0 {
+			u.log.InfoContext(ctx, "embedding", "organization", org, "model", b.Model, "done", b.Filled+b.Refused, "waiting", b.Waiting)
+		}
+	})
+	if done.Filled+done.Refused > 0 {
+		u.log.InfoContext(ctx, "embedded", "organization", org, "model", done.Model, "vectors", done.Filled, "refused", done.Refused)
+	}
+	return err
+}
+
+// dropVectors removes vectors of other models, once everything has one of this.
+func (u *upkeep) dropVectors(ctx context.Context, org uuid.UUID) error {
+	model := u.embedder.Model()
+	if model == "" {
+		return nil // with no provider at all the old ones may be wanted again
+	}
+	for {
+		n, err := u.store.DropVectors(ctx, org, model, dropBatch)
+		if err != nil || n < dropBatch {
+			return err
+		}
+	}
+}
