@@ -165,9 +165,10 @@ func (s *Store) dropOldDataKeys(ctx context.Context, org uuid.UUID) (left int, e
 }
 
 func countOlder(ctx context.Context, t pgx.Tx, org uuid.UUID, keys *secret.Keys) (int, error) {
-	counts := make([]string, len(sealedColumns))
-	for i, c := range sealedColumns {
-		counts[i] = fmt.Sprintf("(SELECT count(*) FROM %s WHERE %s)", c.table, c.older())
+	columns := sealedColumns()
+	counts := make([]string, len(columns))
+	for i, c := range columns {
+		counts[i] = fmt.Sprintf("(SELECT count(*) FROM %s WHERE %s)", c.Table, c.older())
 	}
 	var n int
 	err := t.QueryRow(ctx, "SELECT "+strings.Join(counts, " + "), org, keys.Prefix()).Scan(&n)
@@ -196,7 +197,7 @@ func (r *resealer) pass(ctx context.Context) error {
 		return err
 	}
 	r.report()
-	for _, c := range sealedColumns {
+	for _, c := range sealedColumns() {
 		for last, more := []string(nil), true; more; {
 			var rows, closed []sealedRow
 			err := r.page(ctx, func(t pgx.Tx, keys *secret.Keys) (err error) {
@@ -207,13 +208,13 @@ func (r *resealer) pass(ctx context.Context) error {
 				return err
 			})
 			if err != nil {
-				return fmt.Errorf("%s.%s: %w", c.table, c.column, err)
+				return fmt.Errorf("%s.%s: %w", c.Table, c.Column.Column, err)
 			}
 			if more = len(rows) == resealPage; more {
 				last = rows[len(rows)-1].key
 			}
 			if len(closed) > 0 && r.unreadable == 0 {
-				r.first = fmt.Sprintf("%s.%s %s", c.table, c.column, strings.Join(closed[0].row, ", "))
+				r.first = fmt.Sprintf("%s.%s %s", c.Table, c.Column.Column, strings.Join(closed[0].row, ", "))
 			}
 			r.unreadable += len(closed)
 			r.done += len(rows) - len(closed)
@@ -265,14 +266,14 @@ func (c sealedColumn) olderPage(ctx context.Context, t pgx.Tx, org uuid.UUID, ke
 // reseal seals rows by the newest key and gives those that do not open.
 func (c sealedColumn) reseal(ctx context.Context, t pgx.Tx, org uuid.UUID, keys *secret.Keys, rows []sealedRow) (closed []sealedRow, err error) {
 	var sealed [][]byte
-	parts := make([][]string, len(c.key))
+	parts := make([][]string, len(c.Key))
 	for _, r := range rows {
-		plain, err := keys.Open(c.location(r), r.sealed)
+		plain, err := keys.Open(c.Location(r.row), r.sealed)
 		if err != nil {
 			closed = append(closed, r)
 			continue
 		}
-		anew, err := keys.Seal(c.location(r), plain)
+		anew, err := keys.Seal(c.Location(r.row), plain)
 		if err != nil {
 			return nil, err
 		}

@@ -47,27 +47,27 @@ func TestEverySealedColumnIsRotated(t *testing.T) {
 	for name := range notSealed {
 		known = append(known, name)
 	}
-	for _, c := range sealedColumns {
-		known = append(known, c.table+"."+c.column)
+	for _, c := range secret.Columns() {
+		known = append(known, c.Table+"."+c.Column)
 		rows, err := conn.Query(ctx, `
 			SELECT a.attname, format_type(a.atttypid, NULL) FROM pg_index i
 			CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, position)
 			JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-			WHERE i.indrelid = $1::regclass AND i.indisprimary AND a.attname <> 'org_id' ORDER BY k.position`, c.table)
+			WHERE i.indrelid = $1::regclass AND i.indisprimary AND a.attname <> 'org_id' ORDER BY k.position`, c.Table)
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (k keyColumn, err error) { return k, row.Scan(&k.name, &k.kind) })
+		key, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (k secret.KeyColumn, err error) { return k, row.Scan(&k.Name, &k.Type) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(key, c.key, cmp.AllowUnexported(keyColumn{})); diff != "" {
-			t.Errorf("%s: the primary key is another (-catalogue +here):\n%s", c.table, diff)
+		if diff := cmp.Diff(key, c.Key); diff != "" {
+			t.Errorf("%s: the primary key is another (-catalogue +here):\n%s", c.Table, diff)
 		}
 	}
 	slices.Sort(known)
 	if diff := cmp.Diff(inCatalogue, known); diff != "" {
-		t.Errorf("columns of bytes (-catalogue +here); add a sealed one to sealedColumns:\n%s", diff)
+		t.Errorf("columns of bytes (-catalogue +here); add a sealed one to secret.Columns:\n%s", diff)
 	}
 }
 
@@ -86,30 +86,27 @@ func TestSealedLocations(t *testing.T) {
 		{remarkLocation(id), []any{id}},
 		{answerLocation(hash), []any{hash}},
 	} {
-		i := slices.IndexFunc(sealedColumns, func(s sealedColumn) bool { return s.table == c.want.Table && s.column == c.want.Column })
+		all := secret.Columns()
+		i := slices.IndexFunc(all, func(s secret.Column) bool { return s.Table == c.want.Table && s.Column == c.want.Column })
 		if i < 0 {
 			t.Errorf("%s.%s is not among the sealed columns", c.want.Table, c.want.Column)
 			continue
 		}
-		s := sealedColumns[i]
-		row := s.row
+		s := all[i]
 		var columns []string
-		for n, k := range s.key {
-			columns = append(columns, fmt.Sprintf("$%d::%s AS %s", n+1, k.kind, k.name))
-			if s.row == nil {
-				row = append(row, k.name+"::text")
-			}
+		for n, k := range s.Key {
+			columns = append(columns, fmt.Sprintf("$%d::%s AS %s", n+1, k.Type, k.Name))
 		}
 		var got []string
-		err := conn.QueryRow(context.Background(), fmt.Sprintf("SELECT ARRAY[%s] FROM (SELECT %s) AS t", strings.Join(row, ", "), strings.Join(columns, ", ")), c.values...).Scan(&got)
+		err := conn.QueryRow(context.Background(), fmt.Sprintf("SELECT ARRAY[%s] FROM (SELECT %s) AS t", strings.Join(s.Row(), ", "), strings.Join(columns, ", ")), c.values...).Scan(&got)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(c.want, s.location(sealedRow{row: got})); diff != "" {
-			t.Errorf("%s.%s (-read +rotation):\n%s", s.table, s.column, diff)
+		if diff := cmp.Diff(c.want, s.Location(got)); diff != "" {
+			t.Errorf("%s.%s (-read +rotation):\n%s", s.Table, s.Column, diff)
 		}
 	}
-	if len(sealedColumns) != 5 {
-		t.Errorf("%d sealed columns: compare the location of each", len(sealedColumns))
+	if n := len(secret.Columns()); n != 5 {
+		t.Errorf("%d sealed columns: compare the location of each", n)
 	}
 }

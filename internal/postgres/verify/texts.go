@@ -16,41 +16,18 @@ import (
 	"github.com/stele-dev/stele/internal/secret"
 )
 
-// sealedColumn is a column of sealed texts. row are the SQL expressions, as text, of what the sealing ties a text to: the
-// primary key without org_id.
-type sealedColumn struct {
-	table, column string
-	row           []string
-}
-
-// sealed are all of them. A test holds this list against the schema: a column of bytes is either here or a hash or keyset
-// in plain.
-var sealed = []sealedColumn{
-	{"memory_versions", "body", []string{"memory_id::text", "revision::text"}},
-	{"links", "target", []string{"memory_id::text", "ordinal::text"}},
-	{"doubts", "reason", []string{"doubt_id::text"}},
-	{"remarks", "body", []string{"remark_id::text"}},
-	{"answers", "body", []string{"encode(substring(key_hash FOR 16), 'hex')::uuid::text"}}, // a hash has no id; its first half is one
-}
-
-// plain are the columns of bytes that are no sealed texts.
-var plain = []string{
-	"organizations.data_keyset", "organizations.index_keyset", "tokens.hash", "answers.key_hash", "model_imports.digest",
-	"memories.source_key", "memories.title_hash", "memories.text_hash", "links.target_hash",
-}
-
 const defaultSample = 100_000
 
 // openTexts opens the keysets of every organization and, as the service and with its keys, their texts.
 func (s Server) openTexts(ctx context.Context, conn *pgx.Conn, restored postgres.Contents, r *Report) error {
-	columns := slices.DeleteFunc(slices.Clone(sealed), func(c sealedColumn) bool {
-		_, there := restored.Rows[c.table] // a backup of an older migration lacks some
+	columns := slices.DeleteFunc(secret.Columns(), func(c secret.Column) bool {
+		_, there := restored.Rows[c.Table] // a backup of an older migration lacks some
 		return !there
 	})
 	for _, c := range columns {
 		var n int64
-		if err := conn.QueryRow(ctx, fmt.Sprintf("SELECT count(%s) FROM public.%s", c.column, c.table)).Scan(&n); err != nil {
-			return fmt.Errorf("counting the texts of %s: %w", c.table, err)
+		if err := conn.QueryRow(ctx, fmt.Sprintf("SELECT count(%s) FROM public.%s", c.Column, c.Table)).Scan(&n); err != nil {
+			return fmt.Errorf("counting the texts of %s: %w", c.Table, err)
 		}
 		r.Texts += n
 	}
@@ -91,9 +68,9 @@ func (s Server) openTexts(ctx context.Context, conn *pgx.Conn, restored postgres
 				return err
 			}
 			for _, c := range columns {
-				n, err := c.open(ctx, tx, keys, sample)
+				n, err := openColumn(ctx, tx, keys, c, sample)
 				if errors.Is(err, secret.ErrAltered) || errors.Is(err, secret.ErrUnknownKey) {
-					return unproved(r.File, fmt.Sprintf("a text in %s of organization %s does not open", c.table, o.id)).Because(err)
+					return unproved(r.File, fmt.Sprintf("a text in %s of organization %s does not open", c.Table, o.id)).Because(err)
 				}
 				if err != nil {
 					return err
@@ -128,11 +105,11 @@ func seesItself(ctx context.Context, tx pgx.Tx, file string, org uuid.UUID) erro
 	return nil
 }
 
-// open opens the texts of a column that the transaction sees and gives their number.
-func (c sealedColumn) open(ctx context.Context, tx pgx.Tx, keys *secret.Keys, sample string) (int64, error) {
-	rows, err := tx.Query(ctx, fmt.Sprintf("SELECT ARRAY[%s], %s FROM public.%s %s WHERE %[2]s IS NOT NULL", strings.Join(c.row, ", "), c.column, c.table, sample))
+// openColumn opens the texts of a column that the transaction sees and gives their number.
+func openColumn(ctx context.Context, tx pgx.Tx, keys *secret.Keys, c secret.Column, sample string) (int64, error) {
+	rows, err := tx.Query(ctx, fmt.Sprintf("SELECT ARRAY[%s], %s FROM public.%s %s WHERE %[2]s IS NOT NULL", strings.Join(c.Row(), ", "), c.Column, c.Table, sample))
 	if err != nil {
-		return 0, fmt.Errorf("reading the texts of %s: %w", c.table, err)
+		return 0, fmt.Errorf("reading the texts of %s: %w", c.Table, err)
 	}
 	defer rows.Close()
 	var n int64
@@ -140,15 +117,15 @@ func (c sealedColumn) open(ctx context.Context, tx pgx.Tx, keys *secret.Keys, sa
 		var row []string
 		var text []byte
 		if err := rows.Scan(&row, &text); err != nil {
-			return n, fmt.Errorf("reading the texts of %s: %w", c.table, err)
+			return n, fmt.Errorf("reading the texts of %s: %w", c.Table, err)
 		}
-		if _, err := keys.Open(secret.Location{Table: c.table, Column: c.column, Row: row}, text); err != nil {
+		if _, err := keys.Open(c.Location(row), text); err != nil {
 			return n, err
 		}
 		n++
 	}
 	if err := rows.Err(); err != nil {
-		return n, fmt.Errorf("reading the texts of %s: %w", c.table, err)
+		return n, fmt.Errorf("reading the texts of %s: %w", c.Table, err)
 	}
 	return n, nil
 }

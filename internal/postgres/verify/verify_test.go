@@ -310,28 +310,3 @@ func TestVerifyRefusals(t *testing.T) {
 		t.Errorf("as the owner: %v", err)
 	}
 }
-
-// TestEveryTextIsOpened: a column of bytes that the verification does not know is a text it would not open.
-func TestEveryTextIsOpened(t *testing.T) {
-	t.Parallel()
-	d := pgtest.NewDatabase(t)
-	rows, err := d.ConnectAdmin(t).Query(t.Context(), `SELECT c.relname || '.' || a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.atttypid = 'bytea'::regtype AND NOT a.attisdropped`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	columns, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := verify.Columns()
-	for _, c := range columns {
-		if !known[c] {
-			t.Errorf("%s is a column of bytes: add it to the sealed texts or to the plain ones", c)
-		}
-		delete(known, c)
-	}
-	for c := range known {
-		t.Errorf("%s is no column of bytes of the schema", c)
-	}
-}
