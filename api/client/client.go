@@ -147,8 +147,17 @@ type request struct {
 	body   any // JSON; nil for none
 	caller memory.Caller
 	write  bool
-	large  bool // takes longer to send and to carry out
+	lost   string // fix for a write whose answer was lost; lookFirst when empty
+	large  bool   // takes longer to send and to carry out
 }
+
+// What to do about a write of which nobody knows whether it was carried out.
+const (
+	lookFirst   = "look at what is there before you repeat the command"
+	repeatable  = "repeat the command: done twice is as done once"
+	recognised  = "look at what is there, or repeat the command: a fact that is remembered again is recognised, not doubled"
+	tokenIsLost = "see `stele token list`: if the token was made just now, revoke it and make another, since its text cannot be shown again"
+)
 
 // message is a request ready to be sent any number of times.
 type message struct {

@@ -198,11 +198,11 @@ func TestRequests(t *testing.T) {
 		"undo": {func(ctx context.Context, c *client.Client) error {
 			_, err := c.Undo(ctx, by, memory.UndoRequest{Author: "sam", Since: since.UTC()})
 			return err
-		}, sent{"POST " + in("/memories/undo"), `{"author":"sam","dry_run":false,"since":"2026-01-31T11:00:00Z"}`, true}},
+		}, sent{"POST " + in("/memories/undo"), `{"author":"sam","dry_run":false,"everywhere":false,"since":"2026-01-31T11:00:00Z"}`, true}},
 		"undo, dry": {func(ctx context.Context, c *client.Client) error {
 			_, err := c.Undo(ctx, by, memory.UndoRequest{Author: "sam", Since: since.UTC(), DryRun: true})
 			return err
-		}, sent{"POST " + in("/memories/undo"), `{"author":"sam","dry_run":true,"since":"2026-01-31T11:00:00Z"}`, false}},
+		}, sent{"POST " + in("/memories/undo"), `{"author":"sam","dry_run":true,"everywhere":false,"since":"2026-01-31T11:00:00Z"}`, false}},
 		"whoami": {func(ctx context.Context, c *client.Client) error {
 			_, err := c.Whoami(ctx)
 			return err

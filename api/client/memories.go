@@ -64,6 +64,7 @@ type several struct {
 // Remember stores one fact.
 func (c *Client) Remember(ctx context.Context, by memory.Caller, r memory.RememberRequest) (memory.RememberResponse, error) {
 	q, err := inProject(by, http.MethodPost, r, "memories")
+	q.lost = recognised
 	return write[memory.RememberResponse](ctx, c, q, err)
 }
 
@@ -189,7 +190,7 @@ func (c *Client) Map(ctx context.Context, by memory.Caller) (memory.Map, error) 
 // Undo takes back what an author did.
 func (c *Client) Undo(ctx context.Context, by memory.Caller, r memory.UndoRequest) (memory.UndoResponse, error) {
 	q, err := inProject(by, http.MethodPost, r, "memories", "undo")
-	q.large = true // many writes
+	q.large, q.lost = true, repeatable // many writes; what is undone already is left
 	if r.DryRun {
 		return read[memory.UndoResponse](ctx, c, q, err)
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,24 +90,24 @@ func (c *Client) call(ctx context.Context, r request, out any) error {
 	case last == nil:
 		return fmt.Errorf("asking %s: %w", c.host, err)
 	}
-	return last.final(tries, r.write, perhaps)
+	return last.final(tries, r, perhaps)
 }
 
 // final is the problem a caller sees when no attempt is left. It says what is known of a write, and no more.
-func (f *failure) final(tries int, write, perhaps bool) *problem.Error {
+func (f *failure) final(tries int, r request, perhaps bool) *problem.Error {
 	p := *f.problem
 	p.Fixes = append([]string{}, p.Fixes...)
 	if f.again {
 		if tries > 1 {
 			p.Detail += fmt.Sprintf(" (tried %d times)", tries)
 		}
-		if write && !perhaps {
-			p.Detail += "; nothing was stored"
+		if r.write && !perhaps {
+			p.Detail += "; nothing was done"
 		}
 	}
-	if write && perhaps {
-		p.Detail += "; whether it was stored is not known"
-		_ = p.Fix("look at what is there, or repeat the command: a fact that is remembered again is recognised, not doubled")
+	if r.write && perhaps {
+		p.Detail += "; whether it was done is not known"
+		_ = p.Fix("%s", cmp.Or(r.lost, lookFirst))
 	}
 	return &p
 }

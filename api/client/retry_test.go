@@ -44,6 +44,64 @@ var (
 	refused = fails(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})
 )
 
+// What to do when nobody knows whether a write was carried out depends on what it was.
+func TestWhatToDoAboutALostWrite(t *testing.T) {
+	t.Parallel()
+	by := memory.Caller{Project: uuid.New()}
+	for name, tc := range map[string]struct {
+		run  func(ctx context.Context, c *client.Client) error
+		want string
+	}{
+		"remember": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.Remember(ctx, by, memory.RememberRequest{Content: "Tea is hot."})
+			return err
+		}, "a fact that is remembered again is recognised"},
+		"confirm": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.Confirm(ctx, by, memory.ConfirmRequest{Memory: "m-7k3f9qa", Holds: true})
+			return err
+		}, "look at what is there before you repeat the command"},
+		"retire": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.Forget(ctx, by, memory.ForgetRequest{Memory: "m-7k3f9qa"})
+			return err
+		}, "look at what is there before you repeat the command"},
+		"token create": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.CreateToken(ctx, by, memory.TokenRequest{Name: "kim"})
+			return err
+		}, "if the token was made just now, revoke it and make another"},
+		"token revoke": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.RevokeToken(ctx, by, "kim")
+			return err
+		}, "done twice is as done once"},
+		"project create": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.CreateProject(ctx, by, "shop", nil)
+			return err
+		}, "look at what is there before you repeat the command"},
+		"model import": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.ImportModel(ctx, by, memory.ModelImport{})
+			return err
+		}, "done twice is as done once"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				steps := []step{busy, stele(409, problem.Conflict, "taken")}
+				c := connect(t, client.Options{Transport: carrier(func(*http.Request) (*http.Response, error) {
+					s := steps[0]
+					steps = steps[1:]
+					return s()
+				})})
+				err := tc.run(t.Context(), c)
+				if !problem.Is(err, problem.Conflict) || !strings.Contains(err.Error(), "whether it was done is not known") || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("got %v, want %q", err, tc.want)
+				}
+				if name != "remember" && strings.Contains(err.Error(), "a fact that") {
+					t.Errorf("it is no fact: %v", err)
+				}
+			})
+		})
+	}
+}
+
 // repeated is a step for every attempt there will be.
 func repeated(s step) []step {
 	out := make([]step, 1000)
@@ -72,24 +130,24 @@ func TestRetries(t *testing.T) {
 		"broken, then":        {steps: []step{fails(io.ErrUnexpectedEOF), done}, tries: 2, from: 100 * time.Millisecond, to: 300 * time.Millisecond},
 		"too many, then":      {steps: []step{stele(429, problem.TooMany, "slower", "Retry-After", "7"), done}, tries: 2, from: 7 * time.Second, to: 7 * time.Second},
 		"come back at once":   {steps: []step{stele(429, problem.TooMany, "slower", "Retry-After", "0"), done}, tries: 2, from: 100 * time.Millisecond, to: 100 * time.Millisecond},
-		"come back too late":  {steps: []step{stele(429, problem.TooMany, "slower", "Retry-After", "60")}, tries: 1, want: "kind: slower; nothing was stored; do otherwise", code: problem.TooMany},
+		"come back too late":  {steps: []step{stele(429, problem.TooMany, "slower", "Retry-After", "60")}, tries: 1, want: "kind: slower; nothing was done; do otherwise", code: problem.TooMany},
 		"refused for good":    {steps: repeated(refused), from: 20 * time.Second, to: 30 * time.Second, want: "cannot be reached: connection refused (tried ", code: problem.Unavailable, not: "not known"},
-		"refused, nothing":    {steps: repeated(refused), from: 20 * time.Second, to: 30 * time.Second, want: "; nothing was stored; check that the server runs", code: problem.Unavailable},
-		"unavailable always":  {steps: repeated(busy), from: 20 * time.Second, to: 30 * time.Second, want: "; whether it was stored is not known; do otherwise; look at what is there", code: problem.Unavailable},
-		"a read fails":        {steps: repeated(busy), read: true, from: 20 * time.Second, to: 30 * time.Second, want: "kind: the database is away (tried ", code: problem.Unavailable, not: "stored"},
-		"invalid":             {steps: []step{stele(422, problem.Invalid, "it is odd")}, tries: 1, want: "kind: it is odd; do otherwise", code: problem.Invalid, not: "stored"},
+		"refused, nothing":    {steps: repeated(refused), from: 20 * time.Second, to: 30 * time.Second, want: "; nothing was done; check that the server runs", code: problem.Unavailable},
+		"unavailable always":  {steps: repeated(busy), from: 20 * time.Second, to: 30 * time.Second, want: "; whether it was done is not known; do otherwise; look at what is there before you repeat the command", code: problem.Unavailable},
+		"a read fails":        {steps: repeated(busy), read: true, from: 20 * time.Second, to: 30 * time.Second, want: "kind: the database is away (tried ", code: problem.Unavailable, not: "done"},
+		"invalid":             {steps: []step{stele(422, problem.Invalid, "it is odd")}, tries: 1, want: "kind: it is odd; do otherwise", code: problem.Invalid, not: "done"},
 		"gone":                {steps: []step{stele(404, problem.NotFound, "none")}, tries: 1, want: "kind: none; do otherwise", code: problem.NotFound},
 		"stale":               {steps: []step{stele(412, problem.Stale, "changed")}, tries: 1, want: "kind: changed", code: problem.Stale},
-		"conflict after loss": {steps: []step{busy, stele(409, problem.Conflict, "taken")}, tries: 2, from: time.Second, to: time.Second, want: "kind: taken; whether it was stored is not known", code: problem.Conflict},
+		"conflict after loss": {steps: []step{busy, stele(409, problem.Conflict, "taken")}, tries: 2, from: time.Second, to: time.Second, want: "kind: taken; whether it was done is not known", code: problem.Conflict},
 		"unauthenticated":     {steps: []step{stele(401, problem.Unauthenticated, "the token is not accepted")}, tries: 1, want: "token: the token is not accepted; set STELE_TOKEN", code: problem.Unauthenticated, not: "do otherwise"},
 		"a fault of its own": {steps: []step{stele(500, "internal", "it broke", "Stele-Request-Id", "r-1")}, tries: 1, code: problem.Unavailable,
-			want: "server: stele.example failed: it broke; whether it was stored is not known; do otherwise; the reason is in the log of the server, under request r-1"},
+			want: "server: stele.example failed: it broke; whether it was done is not known; do otherwise; the reason is in the log of the server, under request r-1"},
 		"another program":  {steps: []step{answers(200, "text/html", "<html>hello</html>")}, tries: 1, code: problem.Unavailable, want: "does not answer as a Stele server does: it answered 200 OK with text/html", not: "<html>"},
 		"not found at all": {steps: []step{answers(404, "text/plain", "404 page not found")}, tries: 1, code: problem.Unavailable, want: "it answered 404 Not Found with text/plain; check the address: it is what stands before /v1"},
 		"an empty problem": {steps: []step{answers(403, "application/problem+json", "{}")}, tries: 1, code: problem.Unavailable, want: "it answered 403 Forbidden with application/problem+json"},
 		"half a document":  {steps: []step{answers(200, "application/json", `{"memory":`)}, tries: 1, code: problem.Unavailable, want: "its answer is not of the form this program knows; what was asked for was done"},
 		"no such host": {steps: []step{fails(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "stele.example", IsNotFound: true}})}, tries: 1,
-			code: problem.Unavailable, want: "https://stele.example/team cannot be reached: there is no such host; check --server or STELE_SERVER", not: "stored"},
+			code: problem.Unavailable, want: "https://stele.example/team cannot be reached: there is no such host; check --server or STELE_SERVER", not: "done"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -172,7 +172,7 @@ func TestGivenUp(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	_, err := s.Remember(ctx, s.by, memory.RememberRequest{Content: "Tea is hot."})
-	if !problem.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "whether it was stored is not known") || !strings.Contains(err.Error(), "remembered again is recognised") {
+	if !problem.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "whether it was done is not known") || !strings.Contains(err.Error(), "remembered again is recognised") {
 		t.Error(err)
 	}
 	s.lose.Store(0)

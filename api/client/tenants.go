@@ -84,6 +84,7 @@ func (c *Client) AddIdentities(ctx context.Context, by memory.Caller, project uu
 	}
 	by.Project = project
 	q, err := inProject(by, http.MethodPost, map[string][]string{"identities": identities}, "identities")
+	q.lost = repeatable
 	_, err = write[memory.ProjectInfo](ctx, c, q, err)
 	return err
 }
@@ -97,7 +98,7 @@ func (c *Client) ImportModel(ctx context.Context, by memory.Caller, im memory.Mo
 		DryRun   bool              `json:"dry_run"`
 	}{im.Model, append([]c4model.Binding{}, im.Bindings...), im.Source, im.DryRun}
 	q, err := inProject(by, http.MethodPost, body, "model")
-	q.large = true
+	q.large, q.lost = true, repeatable
 	if im.DryRun {
 		return read[memory.ModelReport](ctx, c, q, err)
 	}
@@ -114,13 +115,13 @@ func (c *Client) Model(ctx context.Context, by memory.Caller) (memory.ModelView,
 func (c *Client) ImportDecisions(ctx context.Context, by memory.Caller, decisions []c4model.Decision, source string) (memory.DecisionReport, error) {
 	body := map[string]any{"decisions": append([]c4model.Decision{}, decisions...), "source": source}
 	q, err := inProject(by, http.MethodPost, body, "adrs")
-	q.large = true
+	q.large, q.lost = true, repeatable
 	return write[memory.DecisionReport](ctx, c, q, err)
 }
 
 // CreateToken makes a token.
 func (c *Client) CreateToken(ctx context.Context, by memory.Caller, r memory.TokenRequest) (memory.NewToken, error) {
-	return write[memory.NewToken](ctx, c, request{method: http.MethodPost, path: []string{api, "tokens"}, body: r, caller: by}, nil)
+	return write[memory.NewToken](ctx, c, request{method: http.MethodPost, path: []string{api, "tokens"}, body: r, caller: by, lost: tokenIsLost}, nil)
 }
 
 // Tokens lists the organization's tokens.
@@ -138,7 +139,7 @@ func (c *Client) RevokeToken(ctx context.Context, by memory.Caller, ref string) 
 	if ref == "" || len(ref) > maxReference {
 		return memory.Token{}, problem.New(problem.NotFound, "token", "no token has such a name", "see `stele token list`")
 	}
-	return write[memory.Token](ctx, c, request{method: http.MethodDelete, path: []string{api, "tokens", ref}, caller: by}, nil)
+	return write[memory.Token](ctx, c, request{method: http.MethodDelete, path: []string{api, "tokens", ref}, caller: by, lost: repeatable}, nil)
 }
 
 // AuditLog reads the organization's trail, newest first.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -330,6 +331,30 @@ func TestProjectOfTheEndpoint(t *testing.T) {
 	x := exchange{path: "/mcp/p/" + mill, version: stateless, method: "resources/read", params: map[string]any{"uri": "stele://map"}}
 	if x = x.with(t, h); x.result == nil || o.caller.Project.String() != mill {
 		t.Errorf("resource: project %s, %s", o.caller.Project, x.body)
+	}
+}
+
+// A fault is logged with the kind of what was asked for: the address itself may be the title of a memory, or a text by mistake.
+func TestFaultsAreLoggedWithoutAddresses(t *testing.T) {
+	t.Parallel()
+	o := newOffice()
+	o.err = errors.New("no connection")
+	var log bytes.Buffer
+	h := logging(t, o, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	const word = "quetzalcoatl"
+	for _, uri := range []string{"stele://memory/" + word, "stele://element/" + word} {
+		x := exchange{path: "/mcp/p/shop", version: stateless, method: "resources/read", params: map[string]any{"uri": uri}}.with(t, h)
+		if x.code != -32603 {
+			t.Errorf("%s: %s", uri, x.body)
+		}
+	}
+	for _, uri := range []string{"stele://memory/{handle}", "stele://element/{key}"} {
+		if !strings.Contains(log.String(), uri) {
+			t.Errorf("the log lacks %s: %s", uri, log.String())
+		}
+	}
+	if strings.Contains(log.String(), word) {
+		t.Errorf("the log tells what was asked for: %s", log.String())
 	}
 }
 

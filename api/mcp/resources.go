@@ -27,7 +27,7 @@ func (s *Server) addResources() {
 		mcp.NewResource(mapURI, "Knowledge map", mcp.WithMIMEType(textType),
 			mcp.WithResourceDescription("How much of the architecture is documented, and where the holes are")),
 		func(ctx context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-			return s.read(ctx, r, func(c *call) (string, error) {
+			return s.read(ctx, r, mapURI, func(c *call) (string, error) {
 				m, err := c.Map(ctx, c.caller)
 				return memory.RenderMap(m), err
 			})
@@ -36,7 +36,7 @@ func (s *Server) addResources() {
 		mcp.NewResourceTemplate(memoryTemplate, "Memory", mcp.WithTemplateMIMEType(textType),
 			mcp.WithTemplateDescription("One memory by its handle")),
 		func(ctx context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-			return s.read(ctx, r, func(c *call) (string, error) {
+			return s.read(ctx, r, memoryTemplate, func(c *call) (string, error) {
 				ms, err := c.Get(ctx, c.caller, []string{variable(r)})
 				return memory.RenderMemories(ms), err
 			})
@@ -45,7 +45,7 @@ func (s *Server) addResources() {
 		mcp.NewResourceTemplate(elementURI, "Element", mcp.WithTemplateMIMEType(textType),
 			mcp.WithTemplateDescription("What is known about an element of the architecture, by its key")),
 		func(ctx context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-			return s.read(ctx, r, func(c *call) (string, error) {
+			return s.read(ctx, r, elementURI, func(c *call) (string, error) {
 				found, err := c.Recall(ctx, c.caller, memory.RecallRequest{Element: variable(r)})
 				return memory.RenderRecall(found), err
 			})
@@ -61,7 +61,8 @@ func variable(r mcp.ReadResourceRequest) string {
 	return last
 }
 
-func (s *Server) read(ctx context.Context, r mcp.ReadResourceRequest, text func(*call) (string, error)) ([]mcp.ResourceContents, error) {
+// read answers with what text gives. template is what a log may say of the address, which may hold a title.
+func (s *Server) read(ctx context.Context, r mcp.ReadResourceRequest, template string, text func(*call) (string, error)) ([]mcp.ResourceContents, error) {
 	c, err := s.prepare(ctx, "", "", false)
 	if err == nil {
 		var t string
@@ -69,7 +70,7 @@ func (s *Server) read(ctx context.Context, r mcp.ReadResourceRequest, text func(
 			return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, MIMEType: textType, Text: t}}, nil
 		}
 	}
-	return nil, s.visible(ctx, "resource "+r.Params.URI, err)
+	return nil, s.visible(ctx, "resource "+template, err)
 }
 
 // visible is what the one who asked for a resource or a prompt may see of an error. A fault of Stele's own is logged.

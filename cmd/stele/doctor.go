@@ -174,7 +174,7 @@ func (a *app) examineServer(ctx context.Context, good func(name, format string, 
 		// A proxy may let through nothing but the API, which works.
 		good("server", "%s answers", opened.remote.URL())
 	default:
-		good("server", "%s answers, version %s of the API", opened.remote.URL(), version)
+		good("server", "%s answers, stele %s", opened.remote.URL(), version)
 	}
 	org, err := opened.Organization(ctx, opened.caller())
 	if err != nil {

@@ -142,12 +142,14 @@ var onServer = []struct {
 	{"token list", nil, `sam, role agent`, exitDone},
 	{"token revoke", []string{"sam"}, `Revoked token sam`, exitDone},
 	{"audit", nil, `revoke_token`, exitDone},
-	{"doctor", nil, `ok  token +speaks for kim of organization acme, role admin`, exitDone},
+	{"doctor", nil, `ok  server +http://\S+ answers, stele 1\.2\s+ok  token +speaks for kim of organization acme, role admin`, exitDone},
 	{"mcp", nil, `error`, exitDone}, // what is no message of the protocol is answered with an error
 	{"config", nil, `token +\*+ · environment`, exitDone},
 	{"version", nil, `^stele `, exitDone},
 	{"completion", []string{"bash"}, `bash completion`, exitDone},
 }
+
+var quoted = regexp.MustCompile(`"([^"]+)"`)
 
 // No command is forgotten: each works against a server, or says that it needs the database.
 func TestEveryCommandKnowsOfServers(t *testing.T) {
@@ -212,6 +214,11 @@ func TestEveryCommandKnowsOfServers(t *testing.T) {
 		args := strings.Fields(name)
 		for c.Args != nil && c.Args(c, args[strings.Count(name, " ")+1:]) != nil && len(args) < 6 {
 			args = append(args, "x")
+		}
+		if err := c.ValidateRequiredFlags(); err != nil {
+			for _, flag := range quoted.FindAllStringSubmatch(err.Error(), -1) {
+				args = append(args, "--"+flag[1], "x")
+			}
 		}
 		out, code := remotely(t, variables, args...)
 		if want := "server: stele " + name + " works on the database itself, and commands go to a server; run it where the database is"; code != exitFailed || !strings.Contains(out, want) {
