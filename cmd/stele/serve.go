@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"golang.org/x/time/rate"
 
@@ -26,7 +25,6 @@ import (
 	"github.com/stele-dev/stele/api/mcp"
 	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/loopback"
-	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
