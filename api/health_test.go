@@ -24,7 +24,7 @@ func TestChecksHoldAsLongAsTheySay(t *testing.T) {
 		}
 		wrong = errors.New("no")
 		for range 29 {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			if got := h.check(t.Context()); !got.Ready || !got.Checks["slow"] {
 				t.Fatalf("%+v before the answer ran out", got)
 			}
@@ -33,7 +33,7 @@ func TestChecksHoldAsLongAsTheySay(t *testing.T) {
 		if quick != 30 || slow != 1 {
 			t.Errorf("in 29 s the quick check ran %d times, the slow one %d times; want 30 and 1", quick, slow)
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		if got := h.check(t.Context()); got.Ready || got.Checks["slow"] || !got.Checks["quick"] || slow != 2 {
 			t.Errorf("%+v after 30 s", got)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -162,15 +163,26 @@ func (a *app) keyRotateCommand() *cobra.Command {
 	return c
 }
 
-// rotateEach rotates one organization after the other.
+// rotateEach rotates one organization after the other. Texts that do not open are told at the end: they keep no other
+// organization from its new keys.
 func (k *keyholder) rotateEach(ctx context.Context, what, unit string, rotate func(context.Context, uuid.UUID, func(done, total int)) error) error {
+	var unreadable []error
 	for i, org := range k.orgs {
 		show, clean := k.progress(fmt.Sprintf("organization %d of %d", i+1, len(k.orgs)), unit)
 		err := rotate(ctx, org, show)
 		clean()
-		if err != nil {
+		switch {
+		case errors.Is(err, store.ErrUnreadable):
+			unreadable = append(unreadable, err)
+		case err != nil:
 			return err
 		}
+	}
+	if len(unreadable) > 0 {
+		for _, err := range unreadable[1:] {
+			fmt.Fprintln(k.err, "stele:", err)
+		}
+		return unreadable[0]
 	}
 	return k.answer(map[string]any{"rotated": what, "organizations": len(k.orgs)}, func(p *printer) {
 		p.line("Rotated the %s keys of %s", what, count(len(k.orgs), "organization"))

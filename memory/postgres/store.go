@@ -80,7 +80,8 @@ func (s *Store) Write(ctx context.Context, org uuid.UUID, spaces []memory.SpaceK
 	erased := false
 	err := s.write(ctx, org, lockOrder(spaces), func(t memory.Tx) error {
 		err := fn(t)
-		erased = t.(*tx).erased //nolint:errcheck // there is no other
+		w, ours := t.(*tx)
+		erased = ours && w.erased
 		return err
 	})
 	if err == nil && erased {
