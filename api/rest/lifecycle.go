@@ -116,7 +116,7 @@ func (a *API) lifecycle() {
 	add(a, endpoint{id: "undo-author", method: http.MethodPost, path: pathMemories + "/undo", tag: tagLifecycle, writes: true,
 		summary: "Undo an author", description: "Takes back what one author did since a moment: retires what they wrote, restores what they superseded " +
 			"or retired, and reports what only a person can judge. Nothing is destroyed, and running it again goes on where it ended. " +
-			"`dry_run` tells what would be done. Needs the reviewer role.",
+			"`dry_run` tells what would be done, `everywhere` does it in every project. A retry tells what is done already as `undone`. Needs the reviewer role.",
 		answers: "What became of the author's work, by handle.",
 		example: map[string]any{"author": "claude-code/alex", "since": "2030-01-31T12:00:00Z", "reason": "The token leaked.", "dry_run": true}},
 		func(ctx context.Context, x *exchange, in *undoing) (*answer[memory.UndoResponse], error) {

@@ -82,7 +82,8 @@ func (a *API) organization() {
 		Token string `path:"token" doc:"The token: its id or its name." example:"alex"`
 	}
 	add(a, endpoint{id: "revoke-token", method: http.MethodDelete, path: "/v1/tokens/{token}", tag: tagOrganization, writes: true,
-		summary: "Revoke a token", description: "Ends a token: from the next request on no server accepts it. Revoking it again changes nothing. Needs the admin role.",
+		summary: "Revoke a token", description: "Ends a token: from the next request on no server accepts it. Revoking it again changes nothing; a retry by name " +
+			"would end a new token that has been given the name meanwhile, one by id cannot. Needs the admin role.",
 		answers: "The token, revoked."},
 		func(ctx context.Context, x *exchange, in *tokenPath) (*answer[memory.Token], error) {
 			t, err := a.service.RevokeToken(ctx, x.caller, in.Token)

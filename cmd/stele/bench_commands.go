@@ -23,7 +23,8 @@ import (
 )
 
 func (a *app) benchCommand() *cobra.Command {
-	c := &cobra.Command{Use: "bench", Short: "Measure recall", Args: cobra.NoArgs, RunE: a.group}
+	c := &cobra.Command{Use: "bench", Short: "Measure recall", Args: cobra.NoArgs, RunE: a.group,
+		Example: "  stele bench retrieval --data testdata/retrieval"}
 	c.AddCommand(a.benchRetrievalCommand())
 	return c
 }
@@ -46,9 +47,9 @@ func (a *app) benchRetrievalCommand() *cobra.Command {
 	var misses bool
 	c := &cobra.Command{
 		Use: "retrieval", Short: "Measure what recall finds, on a set of memories and questions", Args: cobra.NoArgs,
-		Long: "Remember the memories of a set in a scratch database, ask its questions, and say\n" +
-			"how many of the right memories come back. Nothing of yours is touched. The set is\n" +
-			"a file or folder of JSON lines, or a file of the LoCoMo benchmark.",
+		Long: "Remember the memories of a set in a scratch database, ask its questions, and\n" +
+			"say how many of the right memories come back. Nothing of yours is touched. The\n" +
+			"set is a file or folder of JSON lines, or a file of the LoCoMo benchmark.",
 		Example: "  stele bench retrieval --data testdata/retrieval\n  stele bench retrieval --data locomo10.json --format locomo --provider none",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			set, err := loadSet(data, format)

@@ -56,6 +56,7 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 				p.line("")
 				p.prose("", "It is not shown again. Set both where stele or the agent runs; others see what stands on a command line. "+
 					"`stele token revoke "+quoteName(memory.Line(made.Name))+"` ends it.")
+				p.warnings(made.Warnings)
 			})
 		},
 	}

@@ -15,7 +15,7 @@ import (
 const undoWithoutReason = 10
 
 // undo takes back what an author did, after saying what that is.
-func (a *app) undo(ctx context.Context, author, since, reason string, dry, yes bool) error {
+func (a *app) undo(ctx context.Context, author, since, reason string, everywhere, dry, yes bool) error {
 	if author == "" || since == "" {
 		return problem.Invalidf("author", "whose work to take back needs both --author and --since").Fix("give both; stele audit shows who did what and when")
 	}
@@ -24,7 +24,7 @@ func (a *app) undo(ctx context.Context, author, since, reason string, dry, yes b
 		return err
 	}
 	return a.with(ctx, true, func(b *backend, c memory.Caller) error {
-		plan, err := b.Undo(ctx, c, memory.UndoRequest{Author: author, Since: at, Reason: reason, DryRun: true})
+		plan, err := b.Undo(ctx, c, memory.UndoRequest{Author: author, Since: at, Reason: reason, Everywhere: everywhere, DryRun: true})
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (a *app) undo(ctx context.Context, author, since, reason string, dry, yes b
 				return problem.New(problem.Invalid, "", "nothing was changed", "say --yes to do it without being asked")
 			}
 		}
-		done, err := b.Undo(ctx, c, memory.UndoRequest{Author: author, Since: at, Reason: reason})
+		done, err := b.Undo(ctx, c, memory.UndoRequest{Author: author, Since: at, Reason: reason, Everywhere: everywhere})
 		if err != nil {
 			return err
 		}
@@ -62,15 +62,15 @@ func (p *printer) undone(r memory.UndoResponse, would string) {
 	for _, part := range []struct {
 		handles []string
 		verb    string
-	}{{r.Retired, "retired"}, {r.Restored, "restored"}} {
+	}{{r.Retired, would + "retired"}, {r.Restored, would + "restored"}, {r.Undone, "taken back before"}} {
 		if len(part.handles) > 0 {
-			p.hanging(fmt.Sprintf("%s %s%s: ", count(len(part.handles), "memory"), would, part.verb), indent, strings.Join(part.handles, ", "))
+			p.hanging(fmt.Sprintf("%s %s: ", count(len(part.handles), "memory"), part.verb), indent, strings.Join(part.handles, ", "))
 		}
 	}
 	for _, k := range r.Kept {
 		p.hanging(indent+pad(k.Memory, 11)+string(k.Verb)+" is left: ", indent+indent, memory.Line(k.Reason))
 	}
-	if len(r.Retired)+len(r.Restored)+len(r.Kept) == 0 {
+	if len(r.Retired)+len(r.Restored)+len(r.Undone)+len(r.Kept) == 0 {
 		p.line("there is nothing of this author since then to take back")
 	}
 }

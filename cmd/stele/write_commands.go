@@ -111,7 +111,7 @@ func (a *app) confirmCommand() *cobra.Command {
 }
 
 func (a *app) forgetCommand() *cobra.Command {
-	var erase, yes, dry bool
+	var erase, yes, dry, everywhere bool
 	var reason, author, since string
 	c := &cobra.Command{
 		Use: "forget HANDLE... | --author A --since T", Short: "Take memories out of recall; with --erase destroy their text",
@@ -136,7 +136,7 @@ func (a *app) forgetCommand() *cobra.Command {
 				if erase {
 					return problem.Invalidf("erase", "an author's work is taken back, never destroyed").Fix("leave --erase out")
 				}
-				return a.undo(cmd.Context(), author, since, reason, dry, yes)
+				return a.undo(cmd.Context(), author, since, reason, everywhere, dry, yes)
 			}
 			if dry {
 				return problem.Invalidf("dry-run", "it belongs to --author and --since").Fix("leave it out; stele get shows what a handle names")
@@ -168,6 +168,7 @@ func (a *app) forgetCommand() *cobra.Command {
 	f.StringVar(&reason, "reason", "", "why, for the history")
 	f.StringVar(&author, "author", "", "whose work to take back: user, or agent/user")
 	f.StringVar(&since, "since", "", "from when on: today, yesterday, 3d, 12h or a date")
+	f.BoolVar(&everywhere, "everywhere", false, "with --author: in every project")
 	f.BoolVar(&dry, "dry-run", false, "with --author: only say what would be done")
 	return c
 }

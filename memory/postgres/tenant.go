@@ -183,7 +183,7 @@ func (s *Store) CreateProject(ctx context.Context, by memory.Caller, p memory.Pr
 			return problem.New(problem.Conflict, "project", fmt.Sprintf("there is a project %q already", p.Name),
 				"choose another name, or use that project with --project "+p.Name)
 		}
-		if err := addIdentities(ctx, t, org, p.ID, p.Identities); err != nil {
+		if _, err := addIdentities(ctx, t, org, p.ID, p.Identities); err != nil {
 			return err
 		}
 		out = p
@@ -195,15 +195,15 @@ func (s *Store) CreateProject(ctx context.Context, by memory.Caller, p memory.Pr
 // AddIdentities makes a project known by further identities; those of another project are left there.
 func (s *Store) AddIdentities(ctx context.Context, by memory.Caller, project uuid.UUID, identities []string, now time.Time) error {
 	return s.db.InOrg(ctx, by.Org, postgres.TxOptions{}, func(t pgx.Tx) error {
-		if err := addIdentities(ctx, t, by.Org, project, identities); err != nil {
-			return err
+		if added, err := addIdentities(ctx, t, by.Org, project, identities); err != nil || added == 0 {
+			return err // said again, it is no news
 		}
 		return trail(ctx, t, by, memory.VerbAddIdentity, project, project, now)
 	})
 }
 
-func addIdentities(ctx context.Context, t pgx.Tx, org, project uuid.UUID, identities []string) error {
-	_, err := t.Exec(ctx, `INSERT INTO project_identities (org_id, identity, project_id)
+func addIdentities(ctx context.Context, t pgx.Tx, org, project uuid.UUID, identities []string) (added int64, err error) {
+	tag, err := t.Exec(ctx, `INSERT INTO project_identities (org_id, identity, project_id)
 		SELECT $1, i, $2 FROM unnest($3::text[]) AS i ON CONFLICT (org_id, identity) DO NOTHING`, org, project, identities)
-	return err
+	return tag.RowsAffected(), err
 }
