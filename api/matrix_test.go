@@ -222,7 +222,7 @@ func foreign(n tenant, kind string) []string {
 // fails the test: whoever adds one decides which it is.
 var plain = []string{
 	"Idempotency-Key", "If-Match", "Last-Event-ID", "Stele-Agent", "Stele-Door", "Stele-Session",
-	"after", "as_of", "author", "bindings", "content", "create_projects", "cursor", "decisions", "dry_run", "expires", "explain",
+	"after", "as_of", "author", "bindings", "content", "create_projects", "cursor", "decisions", "dry_run", "everywhere", "expires", "explain",
 	"holds", "identities", "include_expired", "kind", "kinds", "limit", "line", "max_tokens", "model", "name", "note", "origin",
 	"path", "paths", "query", "reason", "revision", "role", "scope", "seen", "separate", "since", "source", "status", "tags",
 	"task", "title", "why",

@@ -153,10 +153,10 @@ type request struct {
 
 // What to do about a write of which nobody knows whether it was carried out.
 const (
-	lookFirst   = "look at what is there before you repeat the command"
-	repeatable  = "repeat the command: done twice is as done once"
-	recognised  = "look at what is there, or repeat the command: a fact that is remembered again is recognised, not doubled"
-	tokenIsLost = "see `stele token list`: if the token was made just now, revoke it and make another, since its text cannot be shown again"
+	lookFirst  = "look at what is there before you repeat the command"
+	repeatable = "repeat the command: done twice is as done once"
+	recognised = "look at what is there, or repeat the command: a fact that is remembered again is recognised, not doubled"
+	anew       = "see `stele token list`: if the token was made just now, revoke it and make another, since its text cannot be shown again"
 )
 
 // message is a request ready to be sent any number of times.

@@ -121,7 +121,7 @@ func (c *Client) ImportDecisions(ctx context.Context, by memory.Caller, decision
 
 // CreateToken makes a token.
 func (c *Client) CreateToken(ctx context.Context, by memory.Caller, r memory.TokenRequest) (memory.NewToken, error) {
-	return write[memory.NewToken](ctx, c, request{method: http.MethodPost, path: []string{api, "tokens"}, body: r, caller: by, lost: tokenIsLost}, nil)
+	return write[memory.NewToken](ctx, c, request{method: http.MethodPost, path: []string{api, "tokens"}, body: r, caller: by, lost: anew}, nil)
 }
 
 // Tokens lists the organization's tokens.
