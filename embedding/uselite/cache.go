@@ -41,11 +41,7 @@ func (c *cache) get(key string) (embedding.Vector, bool) {
 func (c *cache) put(key string, vector embedding.Vector) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e, ok := c.entries[key]; ok { // two callers encoded it at the same time
-		c.order.MoveToFront(e)
-		return
-	}
-	if c.size < 1 {
+	if _, ok := c.entries[key]; ok || c.size < 1 { // two callers may have encoded it at the same time
 		return
 	}
 	for len(c.entries) >= c.size {

@@ -46,7 +46,7 @@ func TestOtherLanguagesAreRefused(t *testing.T) {
 		"Hebrew":     {"שירות התשלומים מנסה שוב שלוש פעמים"},
 		"Hindi":      {"भुगतान सेवा तीन बार पुनः प्रयास करती है"},
 		"Thai":       {"บริการชำระเงินลองใหม่สามครั้ง"},
-		"Vietnamese": {"Dịch vụ thanh toán thử lại ba lần rồi ghi vào hàng đợi", "Giới hạn tốc độ yêu cầu"},
+		"Vietnamese": {"Dịch vụ thanh toán thử lại ba lần rồi ghi vào hàng đợi", "Giới hạn tốc độ yêu cầu", "Tăng giới hạn"},
 		"Italian": {
 			"Il middleware di autenticazione scarta gli header più lunghi di 8 KB",
 			"Il servizio dei pagamenti ritenta tre volte gli addebiti falliti",
@@ -71,6 +71,8 @@ func TestOtherLanguagesAreRefused(t *testing.T) {
 			"L’authentification passe par le middleware avant d’atteindre le contrôleur",
 			"Ne jamais appeler le grand livre depuis le panier",
 			"Où sont validés les jetons JWT ?",
+			"L’authentification n’expire jamais",
+			"Télémétrie activée, métriques agrégées, résumé détaillé généré",
 		},
 		"Spanish": {
 			"El servicio de pagos reintenta tres veces los cobros fallidos",
@@ -88,7 +90,7 @@ func TestOtherLanguagesAreRefused(t *testing.T) {
 		"Turkish":    {"Ödeme servisi başarısız işlemleri üç kez yeniden dener"},
 		"Indonesian": {"Layanan pembayaran mencoba ulang tiga kali dan menulis ke antrean"},
 		"Swedish":    {"Betaltjänsten försöker tre gånger och skriver sedan till kön"},
-		"Finnish":    {"Maksupalvelu yrittää epäonnistuneita veloituksia uudelleen kolme kertaa"},
+		"Finnish":    {"Palvelin lukee asetukset tiedostosta ennen tietokannan avaamista", strings.Repeat("Palvelin lukee asetukset tiedostosta ennen tietokannan avaamista. ", 10), "Maksupalvelu yrittää epäonnistuneita veloituksia uudelleen kolme kertaa"},
 		"Czech":      {"Platební služba opakuje neúspěšné platby třikrát, potom je zapíše"},
 	} {
 		for _, text := range texts {
@@ -140,6 +142,8 @@ func TestEnglishIsEmbedded(t *testing.T) {
 		"The 한국어 locale breaks the date parser when the month has one digit",
 		"The Große Freiheit test fixture needs an umlaut in the street name",
 		"Latency is measured in µs, and λ is the arrival rate of the queue",
+		"The de facto owner of the El Niño forecast is the La Plata team, and en is the locale of the data",
+		"k = α",
 		"El is the prefix of all element plus components in the web client",
 	} {
 		if refused(text) {

@@ -83,9 +83,6 @@ func (t *tokenizer) word(word string) []int {
 		}
 		previous, at = at, at+size
 	}
-	if last := &best[len(word)]; *last == (way{}) {
-		last.from = previous
-	}
 	var ids []int
 	for end := len(word); end > 0; end = best[end].from {
 		ids = append(ids, best[end].id)

@@ -90,6 +90,23 @@ func TestTokenizeWordByWord(t *testing.T) {
 	})
 }
 
+// TestWordsOfAnyVocabulary draws vocabularies of a few letters whose scores are often equal, and that lack the pieces of one
+// letter which every other vocabulary has: the search must go wrong exactly as the reference implementation does.
+func TestWordsOfAnyVocabulary(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		letters := rapid.RuneFrom([]rune("abc"))
+		pieces := slices.Repeat([]Piece{{Text: "?"}}, Reserved)
+		for _, text := range rapid.SliceOfNDistinct(rapid.StringOfN(letters, 1, 3, -1), 1, 8, rapid.ID[string]).Draw(t, "pieces") {
+			pieces = append(pieces, Piece{Text: text, Score: -float64(rapid.IntRange(1, 3).Draw(t, "score"))})
+		}
+		word := rapid.StringOfN(letters, 1, 8, -1).Draw(t, "word")
+		if got, want := newTokenizer(pieces).tokenize(word), latticeOf(pieces, word); !slices.Equal(got, want) {
+			t.Fatalf("%v, expected %v", got, want)
+		}
+	})
+}
+
 // TestTokenizeEndsEarly gives texts of hundreds of kilobytes. The deadline is that of a search that looks at all of it many
 // times over, not of a quick one.
 func TestTokenizeEndsEarly(t *testing.T) {
