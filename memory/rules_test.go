@@ -53,6 +53,14 @@ func (f *fact) overlaps(elements []string) bool {
 	return slices.ContainsFunc(elements, func(e string) bool { return slices.Contains(f.elements, e) })
 }
 
+// revise counts a revision. Whoever makes it, and had been shown the one before, has seen it.
+func (f *fact) revise(c memory.Caller) {
+	f.revision++
+	if _, ok := f.shown[c.Session]; ok {
+		f.shown[c.Session] = f.revision
+	}
+}
+
 // rules is the world of one sequence.
 type rules struct {
 	facts []*fact
@@ -168,7 +176,7 @@ func (w *rules) restate(f *fact, r memory.RememberRequest, elements []string, c 
 		f.title, changed = r.Title, true
 	}
 	if changed {
-		f.revision++
+		f.revise(c)
 	}
 	if !f.expires.IsZero() && !f.expires.After(w.now) {
 		f.expires = time.Time{}
@@ -344,7 +352,8 @@ func (h *harness) sequence(rt *rapid.T, name string) {
 			case f.scope == memory.Organization && c.Role != memory.RoleReviewer && f.user != c.User:
 				want = problem.Forbidden
 			default:
-				f.elements, f.revision = elements, f.revision+1
+				f.elements = elements
+				f.revise(c)
 			}
 			if want != code(err) {
 				rt.Fatalf("attach %s by %s: %v, rules say %q", handle, c.User, err, want)

@@ -69,8 +69,8 @@ func TestRecallByMeaning(t *testing.T) {
 	near("blend without the rarer word", found[north.Handle].Factors.Relevance, 0.55+0.45*memory.IDF(4, 1)/weights)
 	near("blend", found[northeast.Handle].Factors.Relevance, 0.55*half+0.45*memory.IDF(4, 2)/weights)
 	near("words alone where there is no vector", found[words.Handle].Factors.Relevance, memory.IDF(4, 2)/weights)
-	if got.Degraded == nil || got.Degraded.Reason != "not indexed yet" || got.Degraded.Unindexed != 1 {
-		t.Errorf("degraded %+v, want one memory not indexed", got.Degraded)
+	if got.Degraded != nil { // the Italian text waits for no vector
+		t.Errorf("degraded %+v", got.Degraded)
 	}
 	if _, got = by("barili"); got.Degraded == nil || got.Degraded.Reason != "language" || !strings.Contains(got.Empty, "multilingual") {
 		t.Errorf("degraded %+v, %q; want the language and what to do", got.Degraded, got.Empty)
