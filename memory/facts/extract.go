@@ -23,15 +23,12 @@ type statement struct {
 	names       []string        // folded
 	scopes      []string        // environments, systems, days
 	words       []string        // stems of what is left, without stop words
-	order       []string        // words, identifiers, negations and comparators as they stand
-	direction   string          // a preposition that waits for its word
+	items       []item          // all of it as it stands
 	has         map[string]bool // every token, folded, and its stem
 	unquoted    string          // the text without quotation marks and punctuation, single spaced
 	cjk         string          // Han, Kana and Hangul without spaces
-	related     []string        // prepositions of direction, each with the word after it
-	listed      int             // how often things are joined by and
-	passive     bool            // a participle after a form of be
-	byAgent     bool            // "by" after a participle
+	lead        string          // a preposition or conjunction that waits for its item
+	brk         breakKind       // what stands between the last item and the next
 }
 
 // token is a piece of text between spaces, without the punctuation around it.
@@ -39,6 +36,7 @@ type token struct {
 	text  string
 	lower string
 	first bool // at the beginning of a sentence
+	after breakKind
 }
 
 // quoted finds literals: code spans, double and typographic quotes, and single quotes that stand before and after spaces
@@ -71,6 +69,9 @@ func extract(text string) *statement {
 // quotes are what literals are marked by, apart from the single quote, which is an apostrophe as well.
 var quotes = strings.NewReplacer("`", " ", `"`, " ", "“", " ", "”", " ", "«", " ", "»", " ")
 
+// comparisonSign finds signs that are no brackets.
+var comparisonSign = regexp.MustCompile(`^(?:[<>]=?|=[<>]|->|=>|<-|[<>]=?[-+]?[$€£]?\d.*)$`)
+
 // bare gives the pieces of text without quotes and punctuation around them.
 func bare(text string) string {
 	var pieces []string
@@ -83,6 +84,9 @@ func bare(text string) string {
 }
 
 func trim(piece string) string {
+	if comparisonSign.MatchString(piece) {
+		return strings.TrimRight(piece, ",;:!?.)")
+	}
 	return strings.TrimSuffix(strings.TrimRight(strings.TrimLeft(piece, opening), closing), "(")
 }
 
@@ -92,12 +96,23 @@ func tokenise(text string) []token {
 	first := true
 	for piece := range strings.FieldsSeq(spaceCJK(text)) {
 		t := trim(piece)
+		if strings.Trim(t, "-–—…·•") == "" { // a dash or a bullet
+			t = ""
+		}
 		if t != "" {
 			tokens = append(tokens, token{text: t, lower: strings.ToLower(t), first: first})
 			first = false
 		}
-		if last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(piece, "\"'`”’)*")); strings.ContainsRune(".!?:;。！？", last) || t == "" {
-			first = true
+		last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(piece, "\"'`”’)*"))
+		after := noBreak
+		switch {
+		case strings.ContainsRune(".!?:;。！？", last) || t == "":
+			after, first = sentenceBreak, true
+		case last == ',' || last == '、' || last == '，' || strings.HasSuffix(piece, ")"):
+			after = commaBreak
+		}
+		if n := len(tokens); n > 0 {
+			tokens[n-1].after = max(tokens[n-1].after, after)
 		}
 	}
 	return tokens
@@ -125,43 +140,112 @@ func isCJK(r rune) bool {
 // read classifies the tokens.
 func (s *statement) read(tokens []token) {
 	for i := 0; i < len(tokens); {
-		t := tokens[i]
-		s.has[t.lower], s.has[stem(t.lower)] = true, true
-		if n, used := s.readNumber(tokens[i:]); used > 0 {
-			for _, t := range tokens[i : i+used] {
-				s.has[t.lower] = true
-			}
-			s.numbers = append(s.numbers, n...)
-			i += used
-			continue
+		used := s.readNext(tokens, i)
+		for _, t := range tokens[i : i+used] {
+			s.has[t.lower], s.has[stem(t.lower)] = true, true
+			s.brk = max(s.brk, t.after)
 		}
-		if t.lower == "per" && i+1 < len(tokens) {
-			if u, ok := unitOf(tokens[i+1].lower); ok { // a rate: the unit is no ordinal here
-				s.words = append(s.words, "per "+u.dimension+format(u.factor))
-				i += 2
-				continue
-			}
-		}
-		if used := s.readPhrase(tokens[i:]); used > 0 {
-			i += used
-			continue
-		}
-		i++
-		if r, _ := utf8.DecodeRuneInString(t.text); isCJK(r) {
-			s.readCJK(t.text)
-			continue
-		}
-		switch {
-		case versionForm.MatchString(t.text):
-			s.versions = append(s.versions, strings.TrimPrefix(t.lower, "v"))
-		case isIdentifier(t.text):
-			name := strings.TrimSuffix(strings.TrimSuffix(t.text, "/"), "()")
-			s.identifiers = append(s.identifiers, name)
-			s.order = append(s.order, name)
-		default:
-			s.readWord(t, i, tokens)
+		i += used
+	}
+	s.settle()
+}
+
+// readNext classifies what begins at token i and says how many tokens it took.
+func (s *statement) readNext(tokens []token, i int) (used int) {
+	rest, t := tokens[i:], tokens[i]
+	if t.lower == "once" || t.lower == "almost" {
+		if used := s.readPhrase(rest); used > 1 {
+			return used
 		}
 	}
+	if dimension, used := s.readRate(tokens, i); used > 0 {
+		s.words = append(s.words, dimension)
+		s.add(item{root: dimension})
+		return used
+	}
+	if n, used := s.readNumber(rest); used > 0 {
+		if used < len(rest) && n[0].value == "1 times" && used == 1 && t.lower == "once" {
+			s.lead = t.lower // once the leader is elected
+		}
+		s.numbers = append(s.numbers, n...)
+		for _, n := range n {
+			s.add(item{root: "#" + n.value})
+		}
+		return used
+	}
+	if used := s.readPhrase(rest); used > 0 {
+		return used
+	}
+	if sign, ok := symbols[t.text]; ok {
+		s.compare(sign)
+		return 1
+	}
+	if r, _ := utf8.DecodeRuneInString(t.text); isCJK(r) {
+		s.readCJK(t.text)
+		return 1
+	}
+	switch {
+	case versionForm.MatchString(t.text):
+		s.versions = append(s.versions, strings.TrimPrefix(t.lower, "v"))
+		s.add(item{root: strings.TrimPrefix(t.lower, "v")})
+	case isLetterName(tokens, i):
+		s.words = append(s.words, "letter "+t.lower)
+		s.add(item{root: "letter " + t.lower})
+	case isIdentifier(t.text) && !isWord(t.lower):
+		name := strings.TrimSuffix(strings.TrimSuffix(t.text, "/"), "()")
+		s.identifiers = append(s.identifiers, name)
+		s.add(item{root: name})
+	default:
+		s.readWord(tokens, i)
+	}
+	return 1
+}
+
+// readRate recognises "per second" and, after what is counted, "a second": the unit is no ordinal there.
+func (s *statement) readRate(tokens []token, i int) (rate string, used int) {
+	if i+1 == len(tokens) {
+		return "", 0
+	}
+	u, ok := unitOf(tokens[i+1].lower)
+	switch t := tokens[i]; {
+	case !ok:
+		return "", 0
+	case t.lower == "per":
+	case (t.lower == "a" || t.lower == "an") && len(s.numbers) > 0 && i > 0 && tokens[i-1].after == noBreak && s.lead == "" && isTime(u) && closes(tokens[i+1:]):
+		if n := len(s.items); n == 0 || s.items[n-1].lead != "" && !strings.HasPrefix(s.items[n-1].root, "#") {
+			return "", 0
+		}
+	default:
+		return "", 0
+	}
+	return "per " + u.dimension + format(u.factor), 2
+}
+
+func isTime(u unit) bool { return u.dimension == "s" || u.dimension == "month" }
+
+// closes tells whether a phrase ends with the first of tokens, so that it is no attribute of the next.
+func closes(tokens []token) bool {
+	if len(tokens) == 1 || tokens[0].after != noBreak {
+		return true
+	}
+	next := tokens[1].lower
+	return leads[next] != "" || len(phrases[next]) > 0 || english.IsStopWord(next)
+}
+
+// isLetterName recognises single letters that name something: team A, plan B. A at the beginning is an article, unless
+// another thing is listed with it.
+func isLetterName(tokens []token, i int) bool {
+	t := tokens[i]
+	if len(t.text) != 1 || t.text[0] < 'A' || t.text[0] > 'Z' || t.text == "I" {
+		return false
+	}
+	if !t.first || t.text != "A" {
+		shouted := func(i int) bool { // in a text of capitals it is an article again
+			return i >= 0 && i < len(tokens) && len(tokens[i].text) > 1 && strings.ToUpper(tokens[i].text) == tokens[i].text
+		}
+		return t.text != "A" || !shouted(i-1) || !shouted(i+1)
+	}
+	return t.after == commaBreak || i+1 < len(tokens) && (tokens[i+1].lower == "and" || tokens[i+1].lower == "or" || tokens[i+1].lower == "&")
 }
 
 var versionForm = regexp.MustCompile(`^(?:v\d+(?:\.\d+)*|\d+\.\d+\.\d+(?:\.\d+)*)(?:[-+][0-9A-Za-z.-]+)?$`)
@@ -191,7 +275,8 @@ func isIdentifier(t string) bool {
 	return letters+digits > 0 && (marks > 0 || inner || digits > 0)
 }
 
-func (s *statement) readWord(t token, next int, tokens []token) {
+func (s *statement) readWord(tokens []token, i int) {
+	t := tokens[i]
 	word := t.lower
 	if strings.HasSuffix(word, "n't") || word == "cannot" {
 		s.negate(negation)
@@ -204,49 +289,92 @@ func (s *statement) readWord(t token, next int, tokens []token) {
 		word = italian
 	}
 	if base, ok := strings.CutSuffix(word, "-only"); ok { // append-only
-		s.comparators = append(s.comparators, only)
+		s.compare(only)
 		word = base
 	}
-	word = strings.ReplaceAll(word, "-", "")
-	root := stem(word)
-	if denies, ok := denials[word]; ok {
+	for part := range strings.SplitSeq(unhyphenated(word), "-") {
+		s.readRoot(tokens, i, part)
+	}
+}
+
+// unhyphenated joins what is one word in other spellings; the rest is as good as written with blanks.
+func unhyphenated(word string) string {
+	prefix, _, _ := strings.Cut(word, "-")
+	joined := strings.ReplaceAll(word, "-", "")
+	if joinedPrefixes[prefix] || compounds[joined] {
+		return joined
+	}
+	return word
+}
+
+func (s *statement) readRoot(tokens []token, i int, word string) {
+	t, spelled := tokens[i], word
+	lead, leading := leads[word]
+	switch {
+	case word == "then" || word == "and" || word == "&" || word == "but" || word == "":
+		return
+	case leading && !telling[word]:
+		if s.lead == "" || s.lead == loose {
+			s.lead = lead
+		}
+		if lead != "off" {
+			return
+		}
+	}
+	if denies, ok := denials[word]; ok && !(denies == "stop" && !beforeGerund(tokens, i)) {
 		s.negate(negation)
+		if denies == "stop" || denies == "use" && beforeGerund(tokens, i) {
+			return
+		}
 		if word = denies; word == "" {
 			return
 		}
-		root = stem(word)
+	}
+	root := canonical(word)
+	if formsOfBe[word] && i+1 < len(tokens) && isParticiple(tokens[i+1].lower) { // get deleted
+		return
+	}
+	if word == "one" && i+1 < len(tokens) && afterPronoun[tokens[i+1].lower] {
+		return
 	}
 	s.has[word], s.has[root] = true, true
 	if where, ok := scopes[word]; ok {
 		s.scopes = append(s.scopes, where)
 	}
-	if next >= 2 && formsOfBe[tokens[next-2].lower] && isParticiple(word) {
-		s.passive = true
-	}
-	switch {
-	case word == "by" && next >= 2 && isParticiple(tokens[next-2].lower):
-		s.byAgent = true
+	if !telling[word] && (english.IsStopWord(word) || fillers[word]) {
 		return
-	case word == "and" || word == "&":
-		s.listed++
-		return
-	case directions[word]:
-		s.direction = word
-		return
-	case english.IsStopWord(word) || fillers[word] || word == "":
-		return
-	}
-	if canonical, ok := synonymOf[root]; ok {
-		root = canonical
 	}
 	if isName(t) {
 		s.names = append(s.names, word)
 	}
 	s.words = append(s.words, root)
-	s.order = append(s.order, root)
-	if s.direction != "" {
-		s.related, s.direction = append(s.related, s.direction+" "+root), ""
+	s.add(item{root: root, passive: isParticiple(spelled) && afterBe(tokens[:i])})
+}
+
+// beforeGerund tells whether the word at i stands before one that names a doing: stops retrying.
+func beforeGerund(tokens []token, i int) bool {
+	return i+1 < len(tokens) && tokens[i].after == noBreak && strings.HasSuffix(tokens[i+1].lower, "ing")
+}
+
+// afterBe tells whether tokens end with a form of be, adverbs and negations apart.
+func afterBe(tokens []token) bool {
+	for i := len(tokens) - 1; i >= 0; i-- {
+		switch word := tokens[i].lower; {
+		case tokens[i].after != noBreak:
+			return false
+		case formsOfBe[word]:
+			return true
+		case word != "not" && word != "never" && word != "also" && word != "only" && word != "no" && word != "longer" &&
+			word != "always" && word != "usually" && word != "sometimes" && word != "often" && word != "rarely" && !strings.HasSuffix(word, "ly"):
+			return false
+		}
 	}
+	return false
+}
+
+func (s *statement) compare(comparator string) {
+	s.comparators = append(s.comparators, comparator)
+	s.add(item{root: comparator})
 }
 
 func isParticiple(word string) bool {
@@ -268,6 +396,12 @@ func (s *statement) negate(kind string) {
 	case kind == anymore:
 		if before >= 0 {
 			s.negations[before] = noLonger
+			for i := len(s.items) - 1; i >= 0; i-- {
+				if s.items[i].root == negation || s.items[i].root == noLonger {
+					s.items[i].root = noLonger
+					break
+				}
+			}
 		}
 		return
 	case kind == mai && before >= 0:
@@ -276,11 +410,15 @@ func (s *statement) negate(kind string) {
 		kind = negation
 	}
 	s.negations = append(s.negations, kind)
-	s.order = append(s.order, kind)
 	// "can not" and "must not" forbid alike.
 	if n := len(s.obligations); n > 0 && kind == negation && s.obligations[n-1] != should {
+		if last := len(s.items) - 1; last >= 0 && s.items[last].root == s.obligations[n-1] {
+			s.lead, s.brk = s.items[last].lead, s.items[last].brk
+			s.items = s.items[:last]
+		}
 		s.obligations = s.obligations[:n-1]
 	}
+	s.add(item{root: kind})
 }
 
 // readPhrase recognises what takes several words to say.
@@ -296,16 +434,26 @@ func (s *statement) readPhrase(tokens []token) int {
 		if !matches {
 			continue
 		}
+		if subordinators[p.meaning] || p.kind == ofScope || p.words[0] == "without" || p.words[0] == "within" || p.meaning == every {
+			s.lead = "every"
+			if subordinators[p.meaning] {
+				s.lead = p.meaning
+			}
+		}
 		switch p.kind {
 		case ofNegation:
 			s.negate(p.meaning)
 		case ofComparison:
-			s.comparators = append(s.comparators, p.meaning)
-			s.order = append(s.order, p.meaning)
+			s.compare(p.meaning)
+			if strings.HasSuffix(p.words[0], "n't") {
+				s.negate(negation)
+			}
 		case ofObligation:
 			s.obligations = append(s.obligations, p.meaning)
+			s.add(item{root: p.meaning})
 		case ofScope:
 			s.scopes = append(s.scopes, p.meaning)
+			s.add(item{root: p.meaning})
 		}
 		return len(p.words)
 	}
@@ -325,39 +473,4 @@ func (s *statement) readCJK(text string) {
 			s.comparators = append(s.comparators, c.meaning)
 		}
 	}
-}
-
-// denied gives for each negation the word it stands before, with the next one when that word is said more than once.
-func (s *statement) denied() []string {
-	count := map[string]int{}
-	for _, w := range s.order {
-		count[w]++
-	}
-	var denied []string
-	for i, w := range s.order {
-		if w != negation || i+1 == len(s.order) {
-			continue
-		}
-		what := s.order[i+1]
-		if count[what] > 1 && i+2 < len(s.order) {
-			what += " " + s.order[i+2]
-		}
-		denied = append(denied, what)
-	}
-	return denied
-}
-
-// maxStemmed bounds what is stemmed, in bytes: no word is longer, and the stemmer's time grows with it.
-const maxStemmed = 64
-
-func stem(word string) string {
-	if len(word) > maxStemmed {
-		return word
-	}
-	for i := range len(word) {
-		if word[i] >= utf8.RuneSelf {
-			return word
-		}
-	}
-	return english.Stem(word, true)
 }

@@ -20,14 +20,6 @@ import (
 // memory, 16 kB.
 const maxBytes = 16 << 10
 
-// maxAdded is how many words of content one text may have beyond the other, when it has all of the other's: an adjective or
-// two in a restatement. More is another fact that a merge would lose.
-const maxAdded = 2
-
-// maxExchanged is how many words of content may stand on one side only, counted over both, for the texts to be one statement
-// with something else in it. Texts that differ in more words are worded differently, and the other rules judge them.
-const maxExchanged = 3
-
 // Reason says in words what differs. The zero value says that nothing does.
 type Reason struct {
 	Category string // numbers, negation, identifiers …
@@ -72,14 +64,13 @@ var comparisons = []func(x, y *statement) Reason{
 		return differ("identifiers", unique(x.identifiers), unique(y.identifiers))
 	},
 	compareLiterals,
-	func(x, y *statement) Reason { return differ("quoted", unique(x.symbols), unique(y.symbols)) },
+	compareSymbols,
 	compareNames,
 	func(x, y *statement) Reason { return differ("where or when", unique(x.scopes), unique(y.scopes)) },
 	compareOpposites,
 	compareWords,
-	compareOrder,
-	compareNegated,
-	compareRelated,
+	compareCJK,
+	compareArrangement,
 }
 
 // differ compares two multisets.
@@ -172,6 +163,14 @@ func compareLiterals(x, y *statement) Reason {
 	return Reason{}
 }
 
+// compareSymbols wants quoted operators and the like in the same order: replace `->` by `=>` is not the reverse.
+func compareSymbols(x, y *statement) Reason {
+	if r := differ("quoted", unique(x.symbols), unique(y.symbols)); r.Category != "" || slices.Equal(x.symbols, y.symbols) {
+		return r
+	}
+	return Reason{"quoted", strings.Join(x.symbols, " … "), strings.Join(y.symbols, " … ")}
+}
+
 // containsWhole tells whether text has part not as a piece of a longer word.
 func containsWhole(text, part string) bool {
 	for start := 0; start <= len(text); {
@@ -227,98 +226,26 @@ func compareOpposites(x, y *statement) Reason {
 	return Reason{}
 }
 
-// compareWords finds texts that are alike but for a word or two in place of another, where an embedding sees hardly a
-// difference (orders, invoices; null, an empty list), and texts that say all the other does and more.
-func compareWords(x, y *statement) Reason {
-	onlyX, onlyY := subtract(unique(x.words), unique(y.words)), subtract(unique(y.words), unique(x.words))
-	switch {
-	case len(onlyX) == 1 && len(onlyY) == 1 && synonyms(onlyX[0], onlyY[0]):
-		return Reason{}
-	case len(onlyX) > 0 && len(onlyY) > 0 && len(onlyX)+len(onlyY) <= maxExchanged:
-		return Reason{"words", list(onlyX), list(onlyY)}
-	case x.listed != y.listed && (len(onlyX) == 0) != (len(onlyY) == 0): // reads and writes; writes
-		return Reason{"words", list(onlyX), list(onlyY)}
-	case len(onlyX) == 0 && len(onlyY) > maxAdded, len(onlyY) == 0 && len(onlyX) > maxAdded:
-		return Reason{"words", list(onlyX), list(onlyY)}
-	}
-	if x.cjk != y.cjk && len(onlyX) == 0 && len(onlyY) == 0 {
-		return compareCJK(x.cjk, y.cjk)
-	}
-	return Reason{}
-}
+// compareWords wants every word of content, or one that means the same, in both texts: one in place of another is another
+// fact (orders, invoices; the owner, the engineer on call), and one more would be lost in a merge.
+func compareWords(x, y *statement) Reason { return differ("words", unique(x.words), unique(y.words)) }
 
-// compareCJK finds texts without spaces that differ in one short piece, what stands before and after it being the same.
-func compareCJK(a, b string) Reason {
-	r, s := []rune(a), []rune(b)
+// compareCJK wants texts without spaces equal: there are no words here to compare, and one character turns a fact round.
+func compareCJK(x, y *statement) Reason {
+	r, s := []rune(x.cjk), []rune(y.cjk)
 	start := 0
 	for start < min(len(r), len(s)) && r[start] == s[start] {
 		start++
 	}
-	end := 0
-	for end < min(len(r), len(s))-start && r[len(r)-1-end] == s[len(s)-1-end] {
-		end++
-	}
-	const shortPiece = 4 // a word of two characters, or two words
-	left, right := r[start:len(r)-end], s[start:len(s)-end]
-	if len(left) > 0 && len(right) > 0 && len(left) <= shortPiece && len(right) <= shortPiece && start+end >= max(len(left), len(right)) {
-		return Reason{"words", string(left), string(right)}
-	}
-	return Reason{}
-}
-
-// compareOrder finds two things that changed places: A calls B is not B calls A, unless one of them says it in the passive.
-func compareOrder(x, y *statement) Reason {
-	switch {
-	case x.byAgent != y.byAgent:
-		return swappedInPassive(x, y)
-	case x.passive != y.passive:
+	if start == len(r) && start == len(s) {
 		return Reason{}
 	}
-	a, b := unique(x.identifiers), x.identifiers
-	if len(a) > 1 && len(a) == len(b) && len(y.identifiers) == len(b) && !slices.Equal(x.identifiers, y.identifiers) {
-		return Reason{"order", strings.Join(x.identifiers, " … "), strings.Join(y.identifiers, " … ")}
-	}
-	if len(x.order) != len(y.order) {
-		return Reason{}
-	}
-	var moved []int
-	for i := range x.order {
-		if x.order[i] != y.order[i] {
-			moved = append(moved, i)
+	const shown = 12
+	excerpt := func(r []rune) string {
+		if len(r) == 0 {
+			return "nothing"
 		}
+		return string(r[:min(len(r), shown)])
 	}
-	if len(moved) == 2 && moved[1]-moved[0] > 1 && x.order[moved[0]] == y.order[moved[1]] && x.order[moved[1]] == y.order[moved[0]] {
-		return Reason{"order", strings.Join(x.order[moved[0]:moved[1]+1], " "), strings.Join(y.order[moved[0]:moved[1]+1], " ")}
-	}
-	return Reason{}
-}
-
-// swappedInPassive finds A calls B against A is called by B, where the order stays and the meaning turns.
-func swappedInPassive(x, y *statement) Reason {
-	if len(x.order) > 2 && slices.Equal(x.order, y.order) {
-		return Reason{"order", strings.Join(x.order, " "), strings.Join(y.order, " ") + " (passive)"}
-	}
-	return Reason{}
-}
-
-// compareNegated wants the same things denied when both texts have the same words: "cache errors, do not cache results" is
-// not "do not cache errors, cache results".
-func compareNegated(x, y *statement) Reason {
-	if !sameWords(x, y) {
-		return Reason{}
-	}
-	return differ("what is denied", x.denied(), y.denied())
-}
-
-// compareRelated wants the same things after from, to, over and the like when both texts have the same words: composition
-// over inheritance is not inheritance over composition.
-func compareRelated(x, y *statement) Reason {
-	if !sameWords(x, y) || len(x.related) != len(y.related) {
-		return Reason{}
-	}
-	return differ("direction", x.related, y.related)
-}
-
-func sameWords(x, y *statement) bool {
-	return slices.Equal(slices.Sorted(slices.Values(x.words)), slices.Sorted(slices.Values(y.words)))
+	return Reason{"words", excerpt(r[start:]), excerpt(s[start:])}
 }

@@ -28,7 +28,7 @@ func pairs(tb testing.TB) []pair {
 			continue
 		}
 		f := strings.Split(line, "\t")
-		if len(f) != 4 || f[0] != "same" && f[0] != "differ" {
+		if len(f) != 4 || f[0] != "same" && f[0] != "differ" && f[0] != "apart" {
 			tb.Fatalf("bad line in pairs.tsv: %q", line)
 		}
 		all = append(all, pair{f[1], f[2], f[3], f[0] == "same"})
@@ -76,7 +76,7 @@ func TestReasons(t *testing.T) {
 		{"The client retries", "The client does not retry", "negation: nothing against not"},
 		{"Bodies are limited to 8KB", "Bodies are limited to 8 MB", "numbers: 8000 B against 8000000 B"},
 		{"The limit is max_retries", "The limit is max_attempts", "identifiers: max_retries against max_attempts"},
-		{"Writes are synchronous", "Writes are asynchronous", "opposites: synchron against asynchron"},
+		{"Writes are synchronous", "Writes are asynchronous", "opposites: synchronous against asynchronous"},
 	} {
 		if _, got := facts.Same(c.a, c.b); got.String() != c.want {
 			t.Errorf("%q and %q: %q, want %q", c.a, c.b, got, c.want)

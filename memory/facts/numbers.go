@@ -77,7 +77,7 @@ var wholeWords = map[string]string{
 var (
 	ordinalForm = regexp.MustCompile(`^(\d+)(?:st|nd|rd|th)$`)
 	rangeForm   = regexp.MustCompile(`^(\d+(?:\.\d+)?)(?:-|–|—|\.\.)(\d+(?:\.\d+)?)(\pL*%?)$`)
-	numberForm  = regexp.MustCompile(`^(<=|>=|[<>≤≥~≈=])?([-+−])?[$€£]?(\d+(?:[,_]\d{3})*|\d+)(\.\d+)?(?:-)?([\pLµμ%]*(?:/[\pL]+)?)$`)
+	numberForm  = regexp.MustCompile(`^(<=|>=|[<>≤≥~≈=])?([-+−])?([$€£]?)(\d+(?:[,_]\d{3})*|\d+)(\.\d+)?(?:-)?([\pLµμ%]*(?:/[\pL]+)?)$`)
 	hyphenated  = regexp.MustCompile(`^([a-z]+)-([a-z]+)(?:-[a-z]+)?$`)
 )
 
@@ -111,22 +111,57 @@ func (s *statement) readNumber(tokens []token) (found []number, used int) {
 		return []number{from, to}, 1 + more
 	}
 	if m := numberForm.FindStringSubmatch(t.text); m != nil {
-		if _, known := unitOf(m[5]); m[5] == "" || known {
+		if _, known := unitOf(m[6]); m[6] == "" || known {
 			if c := symbols[m[1]]; c != "" {
-				s.comparators = append(s.comparators, c)
+				s.compare(c)
 			}
-			digits := strings.NewReplacer(",", "", "_", "").Replace(m[3]) + m[4]
+			digits := strings.NewReplacer(",", "", "_", "").Replace(m[4]) + m[5]
 			if m[2] == "-" || m[2] == "−" {
 				digits = "-" + digits
 			}
-			n, more := s.quantity(digits, m[5], tokens[1:])
+			n, more := s.quantity(digits, m[6], tokens[1:])
+			n.value += m[3] // amounts of two currencies differ
 			return []number{n}, 1 + more
 		}
+	}
+	if n, used := fractionOfUnit(tokens); used > 0 {
+		return []number{n}, used
 	}
 	if whole, ok := wholeWords[t.lower]; ok {
 		return []number{{value: whole}}, 1
 	}
 	return s.numberInWords(tokens)
+}
+
+// fractionOfUnit reads "half an hour", "a quarter of an hour", "an hour" and the like.
+func fractionOfUnit(tokens []token) (n number, used int) {
+	word := func(i int) string {
+		if i < len(tokens) {
+			return tokens[i].lower
+		}
+		return ""
+	}
+	part := 1.0
+	if word(used) == "a" && (word(1) == "half" || word(1) == "quarter") {
+		used++
+	}
+	switch word(used) {
+	case "half":
+		part, used = 0.5, used+1
+	case "quarter":
+		part, used = 0.25, used+1
+	}
+	if used > 0 && word(used) == "of" {
+		used++
+	}
+	if word(used) != "a" && word(used) != "an" {
+		return n, 0
+	}
+	u, ok := unitOf(word(used + 1))
+	if !ok || !isTime(u) || attachedOnly[word(used+1)] || !closes(tokens[used+1:]) {
+		return n, 0
+	}
+	return number{value: format(part*u.factor) + " " + u.dimension}, used + 2
 }
 
 // numberInWords reads "twenty-five", "two hundred MB", "three-second".
@@ -151,7 +186,7 @@ func (s *statement) numberInWords(tokens []token) (found []number, used int) {
 		word := tokens[used].lower
 		if value, ok := numberWords[word]; ok && (used == 0 || value < part || part == 0) {
 			part += value
-		} else if by, ok := multipliers[word]; ok && (used > 0 || by == 1000) {
+		} else if by, ok := multipliers[word]; ok && (used > 0 || by >= 100) {
 			part = max(part, 1) * by
 			if by > 100 {
 				total, part = total+part, 0
@@ -187,10 +222,7 @@ func (s *statement) quantity(digits, attached string, next []token) (n number, u
 		case next[0].lower == "per" && len(next) > 1 && strings.HasPrefix(next[1].lower, "cent"):
 			u, known, used = units["%"], true, 2
 		case !known:
-			n.counts = stem(next[0].lower)
-			if canonical, ok := synonymOf[n.counts]; ok {
-				n.counts = canonical
-			}
+			n.counts = canonical(next[0].lower)
 		}
 	}
 	value, err := strconv.ParseFloat(digits, 64)

@@ -10,6 +10,7 @@ const (
 	anymore   = "anymore" // makes a negation before it "no longer"
 	mai       = "mai"     // denies by itself, and only stresses a "non" before it
 	insteadOf = "instead of"
+	except    = "except"
 
 	atMost    = "at most"
 	atLeast   = "at least"
@@ -28,7 +29,15 @@ const (
 	or        = "or"
 	about     = "about"
 	every     = "all"
+	anyOne    = "any"
 	some      = "some"
+	few       = "few"
+	many      = "many"
+	most      = "most"
+	almost    = "almost"
+	even      = "even"
+	past      = "was"
+	future    = "will"
 	maybe     = "if"
 
 	must   = "must"
@@ -43,6 +52,7 @@ const (
 	ofComparison
 	ofObligation
 	ofScope
+	ofFilling
 )
 
 // phrase is a way to say a negation, comparison, obligation or period.
@@ -55,11 +65,12 @@ type phrase struct {
 
 // phrases by their first word, longest first.
 var phrases = buildPhrases(
-	group{ofNegation, negation, false, "not|never|without|neither|nor|none|nobody|nothing|no|fails to|fail to|failed to|must not|non|senza|nessun|nessuno|nessuna"},
+	group{ofNegation, negation, false, "not|never|without|neither|nor|none|nobody|nothing|no|fails to|fail to|failed to|refuse to|refuses to|refused to|must not|non|senza|nessun|nessuno|nessuna"},
 	group{ofNegation, noLonger, false, "no longer|not any longer|not anymore|not any more|non più"},
 	group{ofNegation, anymore, false, "anymore|any more|any longer"},
 	group{ofNegation, mai, false, "mai"},
-	group{ofNegation, unless, false, "unless|except|except when|except for"},
+	group{ofNegation, unless, false, "unless|except|except when|except if"},
+	group{ofNegation, except, false, "except for|except in|except on|excluding|excepting|apart from|aside from|other than|with the exception of|save for|all but|any but|every one but|everyone but|everybody but|everything but|anyone but|anybody but|anything but|nothing but"},
 	group{ofNegation, insteadOf, false, "instead of|rather than"},
 	group{ofComparison, atMost, false, "at most|no more than|not more than|no longer than|not exceed|not exceeding|maximum of|a maximum of|maximum|max|al massimo"},
 	group{ofComparison, atMost, true, "up to|limited to|within"},
@@ -74,19 +85,31 @@ var phrases = buildPhrases(
 	group{ofComparison, during, false, "while|during"},
 	group{ofComparison, only, false, "only|solely|exclusively|solo|soltanto"},
 	group{ofComparison, exactly, true, "exactly|precisely"},
-	group{ofComparison, about, true, "about|around|roughly|approximately|almost|nearly"},
+	group{ofComparison, about, true, "about|around|roughly|approximately"},
+	group{ofComparison, almost, false, "almost|nearly|virtually|practically"},
 	group{ofComparison, always, false, "always|sempre"},
-	group{ofComparison, usually, false, "usually|often|mostly|typically|frequently|normally"},
+	group{ofComparison, usually, false, "usually|often|mostly|typically|frequently|normally|generally"},
 	group{ofComparison, sometimes, false, "sometimes|occasionally"},
-	group{ofComparison, rarely, false, "rarely|seldom"},
-	group{ofComparison, or, false, "or"},
-	group{ofComparison, every, false, "all|every|each|any|tutti|tutte|ogni"},
-	group{ofComparison, some, false, "some|few|several|many|most"},
-	group{ofComparison, maybe, false, "if|when|whenever|only if|only when"},
-	group{ofScope, "hourly", false, "every hour|each hour|once an hour|per hour|hourly"},
-	group{ofScope, "daily", false, "every night|each night|every day|each day|once a day|per day|nightly|daily"},
-	group{ofScope, "weekly", false, "every week|each week|once a week|per week|weekly"},
-	group{ofScope, "monthly", false, "every month|each month|once a month|per month|monthly"},
+	group{ofComparison, rarely, false, "rarely|seldom|hardly|hardly ever|barely|scarcely|hardly any|barely any|scarcely any|almost never|almost no|almost none"},
+	group{ofComparison, or, false, "or|either"},
+	group{ofComparison, every, false, "all|every|each|all of|each of|tutti|tutte|ogni"},
+	group{ofComparison, anyOne, false, "any"},
+	group{ofComparison, some, false, "some|a few|several"},
+	group{ofComparison, few, false, "few|fewer|very few|only a few"},
+	group{ofComparison, many, false, "many|lots of|a lot of"},
+	group{ofComparison, most, false, "most|the majority of"},
+	group{ofComparison, maybe, false, "if|when|whenever|in case|provided|provided that"},
+	group{ofComparison, past, false, "was|were|had|wasn't|weren't|hadn't"},
+	group{ofComparison, future, false, "will|won't|is going to|are going to"},
+	group{ofComparison, even, false, "even if|even when|even though|although|even"},
+	group{ofScope, "every second", false, "every second|each second|once a second|once per second"},
+	group{ofScope, "every minute", false, "every minute|each minute|once a minute|once per minute"},
+	group{ofScope, "hourly", false, "every hour|each hour|once an hour|once per hour|per hour|hourly"},
+	group{ofScope, "daily", false, "every night|each night|every day|each day|once a day|once per day|per day|nightly|daily"},
+	group{ofScope, "weekly", false, "every week|each week|once a week|once per week|per week|weekly"},
+	group{ofScope, "monthly", false, "every month|each month|once a month|once per month|per month|monthly"},
+	group{ofFilling, "", false, "note that|keep in mind that|keep in mind|bear in mind that|be aware that|remember that|it is important that|it is important to|" +
+		"make sure that|make sure to|make sure|in fact|as a rule|of course"},
 	group{ofObligation, must, false, "must|has to|have to|needs to|need to|shall|is required to|are required to|deve|devono"},
 	group{ofObligation, should, false, "should|ought to|dovrebbe"},
 	group{ofObligation, may, false, "may|might|can|could|is allowed to|are allowed to|is able to|can be|puo|può|possono"},
@@ -121,7 +144,7 @@ var denials = map[string]string{
 	"disable": "enable", "disables": "enable", "disabled": "enable", "disabling": "enable",
 	"forbid": "allow", "forbids": "allow", "forbidden": "allow", "prohibit": "allow", "prohibits": "allow", "prohibited": "allow",
 	"disallow": "allow", "disallows": "allow", "disallowed": "allow", "banned": "allow", "vietato": "", "vietata": "",
-	"avoid": "", "avoids": "", "avoiding": "", "stop": "", "stops": "", "stopped": "", "refuse": "", "refuses": "", "refused": "",
+	"avoid": "use", "avoids": "use", "avoiding": "use", "avoided": "use", "stop": "stop", "stops": "stop", "stopped": "stop",
 	"evitare": "", "evita": "", "lacks": "", "lack": "", "lacking": "",
 }
 
@@ -153,9 +176,8 @@ var scopes = map[string]string{
 }
 
 // fillers carry no fact.
-var fillers = buildSet("also actually basically simply really note that please just currently important remember always-on important importantly " +
-	"keep mind be aware it's there's already still therefore thus hence so however then else indeed generally quite make sure ensure ensures " +
-	"us let would il lo la gli le un una di da per con che e è i del della dei al alla nel nella si")
+var fillers = buildSet("also actually basically simply really please currently importantly it's there's already still therefore thus hence so " +
+	"however indeed quite lives located il lo la gli le un una di da per con che e è i del della dei al alla nel nella si")
 
 func buildSet(words string) map[string]bool {
 	set := map[string]bool{}
@@ -165,14 +187,48 @@ func buildSet(words string) map[string]bool {
 	return set
 }
 
-// directions are prepositions whose ends cannot be exchanged. By is left to the passive.
-var directions = buildSet("from to into onto over than through via behind")
+// leads are words that begin an adjunct or a subordinate clause, which may stand before or after what it belongs to. Those
+// with a meaning of their own must agree; the others stand for one another ("the limit of uploads", "for uploads").
+var leads = map[string]string{
+	"from": "from", "to": "to", "into": "to", "onto": "to", "over": "over", "above": "over", "under": "under", "below": "under",
+	"beneath": "under", "through": "through", "via": "through", "behind": "behind", "against": "against", "between": "between",
+	"by": "by", "than": "than", "because": "because", "since": "because", "as": "as", "towards": "to", "toward": "to",
+	"in": loose, "on": loose, "at": loose, "for": loose, "of": "of", "with": loose, "within": loose, "inside": loose,
+	"across": "across", "beyond": "beyond",
+}
 
-var formsOfBe = buildSet("is are was were be been being gets get")
+// loose are leads without a meaning of their own.
+const loose = "in"
+
+// telling are words that a list of stop words has, and that decide what a statement says all the same.
+var telling = buildSet("off out up down more most less least few other another same own again further both such against too " +
+	"very only just else would once here our your my")
+
+var formsOfBe = buildSet("is are was were be been being gets get got isn't aren't wasn't weren't it's they're")
 
 // participles are irregular ones before "by".
 var participles = buildSet("read written sent set held run built made done kept taken given known found seen thrown driven chosen " +
-	"hit caught met led put cut owned sought bound hidden broken")
+	"hit caught met led put cut sought bound hidden broken shut split chosen begun hung fed lost paid told understood written rewritten overridden")
+
+// subordinators are what begins a clause that may stand before or after the other.
+var subordinators = buildSet("before after until during if unless even")
+
+// joinedPrefixes are written with and without a hyphen.
+var joinedPrefixes = buildSet("non un re pre anti de co sub multi auto e")
+
+// compounds are words of the field that are written with and without a hyphen.
+var compounds = buildSet("startup setup shutdown backup lookup timeout cleanup rollback fallback login logout frontend backend hostname filename " +
+	"username timestamp namespace endpoint webhook middleware codebase database datastore runtime workflow checkin checkout dropdown runbook rollout " +
+	"failover hotfix upstream downstream plaintext cronjob toolchain metadata dataset daemonset sidecar changelog readonly")
+
+// wordsWithCapitals are names that are spelled with capitals inside, or digits, and are words of the language all the
+// same: in another case they mean nothing else.
+var wordsWithCapitals = buildSet("postgresql mysql mariadb sqlite mongodb dynamodb couchdb rabbitmq github gitlab bitbucket javascript typescript macos ios ipados " +
+	"graphql grpc openapi oauth openid websocket websockets devops linkedin youtube paypal numpy pytorch tensorflow nosql newsql cloudfront cloudwatch " +
+	"elasticsearch opensearch clickhouse cockroachdb influxdb jquery nodejs vscode intellij restful iot saas paas iaas k8s i18n l10n o11y a11y opentelemetry " +
+	"powershell wordpress mlops gitops finops")
+
+func isWord(lower string) bool { return wordsWithCapitals[lower] }
 
 // opposites by stem; each word is the opposite of those on the other side.
 var opposites = buildOpposites(
@@ -229,15 +285,20 @@ func opposite(a, b string) bool {
 	return false
 }
 
-// synonymGroups are words of the field that may stand for one another in a restatement without changing the fact.
+// synonymGroups are words of the field that may stand for one another in a restatement without changing the fact: they
+// mean the same in every sentence that both can stand in.
 var synonymGroups = []string{
-	"strip remove delete drop discard", "use utilise utilize employ", "fetch retrieve load get", "contain include hold", "return give yield",
-	"call invoke", "begin start", "end finish", "need require", "store persist save keep", "change modify alter", "create make build generate", "show display",
-	"occur happen", "break fail", "error failure", "folder directory", "repo repository", "config configuration", "db database", "docs documentation",
-	"param parameter argument", "auth authentication", "app application", "env environment", "long lengthy", "big large huge", "quick fast", "retry reattempt",
-	"test spec", "send transmit", "check verify validate", "permit allow", "reject deny", "ignore skip", "log record", "exit quit", "attempt try", "because since",
-	"limit cap", "timeout deadline", "wait block", "run execute", "function method", "write writ written", "run ran", "hold held", "read reads", "send sent", "keep kept",
-	"build built", "throw thrown", "break broken", "choose chosen", "take taken", "value valu", "service svc", "lookup search", "expire lapse",
+	"delete remove strip", "use utilise", "fetch retrieve", "contain hold", "return yield", "call invoke", "start begin boot launch", "end finish",
+	"need require", "store persist save", "change modify alter", "create make build generate", "show display", "occur happen", "error failure", "new fresh",
+	"big large huge", "quick fast", "retry reattempt", "check verify validate", "allow permit let", "reject refuse deny", "ignore skip", "try attempt",
+	"quit exit", "send transmit", "limit cap", "execute run", "function func fn", "method meth", "choose pick select", "stay remain", "forward pass", "stop halt",
+	"long lengthy", "folder directory dir", "repo repository", "config configuration cfg conf", "database db", "documentation doc docs", "parameter param", "argument arg",
+	"authentication authn auth", "authorization authorisation authz", "application app", "environment env", "kubernetes k8s", "context ctx", "service svc",
+	"administrator admin", "certificate cert", "development dev", "production prod", "request req", "response resp", "message msg", "password pwd passwd",
+	"variable var", "reference ref", "specification spec", "implementation impl", "information info", "dependency dep", "temporary temp tmp", "identifier id",
+	"internationalization internationalisation i18n", "localization localisation l10n", "observability o11y", "accessibility a11y", "postgresql postgres pg", "javascript js", "typescript ts", "number num",
+	"maximum max", "minimum min", "average avg", "image img", "connection conn", "transaction tx txn", "directory dir", "server srv", "namespace ns",
+	"everyone everybody", "anyone anybody", "expire lapse", "slow slowly", "licence license",
 }
 
 var synonymOf = buildSynonyms()
@@ -268,10 +329,4 @@ func canonical(word string) string {
 		return c
 	}
 	return root
-}
-
-// synonyms tells whether two roots, already canonical, are the British and American spelling of one word.
-func synonyms(a, b string) bool {
-	american := strings.NewReplacer("is", "iz", "our", "or", "tre", "ter")
-	return american.Replace(a) == american.Replace(b)
 }
