@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
@@ -78,10 +79,9 @@ func idBefore(since time.Time) uuid.UUID {
 	if since.IsZero() {
 		return id
 	}
-	ms := since.UnixMilli()
-	for n := range 6 {
-		id[n] = byte(ms >> (8 * (5 - n)))
-	}
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(max(since.UnixMilli(), 0))) //nolint:gosec // not negative
+	copy(id[:6], ms[2:])
 	return id
 }
 

@@ -316,6 +316,21 @@ func knownElements(ctx context.Context, v View, project uuid.UUID) ([]c4model.Kn
 	return known, nil
 }
 
+// newOwners are the elements that own a path of the memory now and never did before: an attachment that was there and is
+// not now was taken away by a person.
+func (m PathMemory) newOwners(patterns []string, bindings []ElementBinding) []Attachment {
+	var at []Attachment
+	for _, p := range m.Paths {
+		for _, i := range c4model.Owners(patterns, p) {
+			id := bindings[i].ElementID
+			if !slices.Contains(m.Ever, id) && !slices.ContainsFunc(at, func(a Attachment) bool { return a.Element == id }) {
+				at = append(at, Attachment{Element: id, Reason: attachedByPath, Path: p})
+			}
+		}
+	}
+	return at
+}
+
 // followModel brings the memories up to a changed model: those that name a path get the element that now owns it, and
 // those on renamed elements are found by the new name. It gives the spaces it would need when it lacks some.
 func (s *Service) followModel(ctx context.Context, tx Tx, c Caller, change ModelChange) (attached int, needed []SpaceKey, err error) {
@@ -331,16 +346,7 @@ func (s *Service) followModel(ctx context.Context, tx Tx, c Caller, change Model
 	var trail []AuditEntry
 	found := map[uuid.UUID]bool{}
 	for _, m := range byPath {
-		var at []Attachment
-		for _, p := range m.Paths {
-			for _, i := range c4model.Owners(patterns, p) {
-				id := change.Bindings[i].ElementID
-				// An attachment that was there before and is not now was taken away by a person.
-				if !slices.Contains(m.Ever, id) && !slices.ContainsFunc(at, func(a Attachment) bool { return a.Element == id }) {
-					at = append(at, Attachment{Element: id, Reason: attachedByPath, Path: p})
-				}
-			}
-		}
+		at := m.newOwners(patterns, change.Bindings)
 		if len(at) == 0 {
 			continue
 		}

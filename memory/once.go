@@ -120,8 +120,8 @@ func answered(ctx context.Context, v answerView, c Caller, verb Verb, request, o
 // digestOf stands for a request.
 func digestOf(verb Verb, request any) ([]byte, error) {
 	asked, err := json.Marshal(struct {
-		Verb    Verb
-		Request any
+		Verb    Verb `json:"verb"`
+		Request any  `json:"request"`
 	}{verb, request})
 	if err != nil {
 		return nil, err

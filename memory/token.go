@@ -139,7 +139,8 @@ func (s *Service) CreateToken(ctx context.Context, c Caller, r TokenRequest) (Ne
 	}
 	made := NewToken{Text: text, Token: t.Token, Warnings: []string{}}
 	if slices.ContainsFunc(before, func(b Token) bool { return strings.EqualFold(b.Name, name) }) {
-		made.Warnings = append(made.Warnings, fmt.Sprintf("there was a token %q before: who holds the new one is the same author, and is served what that author keeps to themselves", name))
+		made.Warnings = append(made.Warnings, fmt.Sprintf("there was a token %q before: who holds the new one is the same author, "+
+			"and is served what that author keeps to themselves", name))
 	}
 	return made, nil
 }

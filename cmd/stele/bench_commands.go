@@ -200,8 +200,10 @@ func (p *printer) retrieval(r retrievalShape, misses bool) {
 		return
 	}
 	for _, run := range r.Runs {
-		if len(run.Query.Answers) == 0 && len(run.Got) > 0 || len(run.Query.Answers) > 0 && !slices.ContainsFunc(run.Got[:min(5, len(run.Got))], func(id string) bool { return slices.Contains(run.Query.Answers, id) }) {
-			p.line("%s %s: wanted %s, got %s", run.Query.ID, memory.Line(run.Query.Text), strings.Join(run.Query.Answers, " "), strings.Join(run.Got[:min(5, len(run.Got))], " "))
+		answers, first := run.Query.Answers, run.Got[:min(5, len(run.Got))]
+		found := slices.ContainsFunc(first, func(id string) bool { return slices.Contains(answers, id) })
+		if !found && len(answers)+len(first) > 0 {
+			p.line("%s %s: wanted %s, got %s", run.Query.ID, memory.Line(run.Query.Text), strings.Join(answers, " "), strings.Join(first, " "))
 		}
 	}
 }

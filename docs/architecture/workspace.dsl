@@ -278,6 +278,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.uselite -> stele.program.problem "Says that the weights are damaged"
         stele.program.remote -> stele.program.embedding "Is a provider"
         stele.program.remote -> stele.program.redact "Cleans what leaves the process"
+        stele.program.remote -> stele.program.loopback "Knows what needs no encryption on the way"
         stele.program.remote -> stele.program.problem "Says who is away, or which setting is wrong"
         stele.program.formats -> stele.program.c4 "Hands models on"
         stele.program.formats -> stele.program.structurizr "Reads Structurizr models"

@@ -17,13 +17,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/stele-dev/stele/embedding"
+	"github.com/stele-dev/stele/internal/loopback"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/internal/redact"
 )
@@ -200,20 +200,11 @@ func parseURL(text string, a api, insecure bool) (*url.URL, error) {
 		return nil, problem.Invalidf(urlSetting, "the address goes on after its path").Fix("leave out what begins with ? or #")
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), a.path()):
 		return nil, problem.Invalidf(urlSetting, "the address goes too far: %s is added to it", a.path()).Fix("%s", example)
-	case u.Scheme == "http" && !insecure && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !insecure && !loopback.Is(u.Hostname()):
 		return nil, problem.Invalidf(urlSetting, "http to another machine (%s) would show texts and key to everyone on the way", u.Host).
 			Fix("use https").Fix("or, in a network you trust, set STELE_INSECURE=true")
 	}
 	return u, nil
-}
-
-// loopback tells whether a host is this machine.
-func loopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }
 
 // Model names the provider's kind and its model, openai:text-embedding-3-small@512 for example, and not the host: one

@@ -41,6 +41,8 @@ func trail(ctx context.Context, tx pgx.Tx, by memory.Caller, verb memory.Verb, s
 }
 
 // tokenColumns are read by scanToken.
+//
+//nolint:gosec // names of columns
 const tokenColumns = `token_id, hash, name, role, project_id, create_projects, created_at, created_by, expires_at, used_at, revoked_at`
 
 func scanToken(row pgx.Row) (memory.StoredToken, error) {

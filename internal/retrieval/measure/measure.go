@@ -135,7 +135,8 @@ func (r *runner) project(ctx context.Context, p retrieval.Project) error {
 		if i := strings.LastIndexByte(e.Key, '.'); i >= 0 {
 			parent = e.Key[:i]
 		}
-		im.Model.Elements = append(im.Model.Elements, c4model.Element{Key: e.Key, Name: e.Name, Level: c4model.Level(e.Kind), Description: e.Description, Technology: e.Technology, Parent: parent})
+		im.Model.Elements = append(im.Model.Elements, c4model.Element{Key: e.Key, Name: e.Name, Level: c4model.Level(e.Kind),
+			Description: e.Description, Technology: e.Technology, Parent: parent})
 		for _, path := range e.Paths {
 			im.Bindings = append(im.Bindings, c4model.Binding{Element: e.Key, Pattern: path, Source: "model"})
 		}
