@@ -27,7 +27,8 @@ func stem(word string) string {
 	}
 	word = uninflected(word)
 	// What the endings hide of the word is taken from all its forms: cache, caches, cached, caching; add, adds, added.
-	if n := len(word); n > 2 && word[n-1] == 'e' {
+	// Short words keep theirs, or a note would be a not and a mode a mod.
+	if n := len(word); n > 4 && word[n-1] == 'e' {
 		word = word[:n-1]
 	}
 	if n := len(word); n > 2 && word[n-1] == word[n-2] && !isVowel(word[n-1]) {
@@ -44,13 +45,21 @@ func uninflected(word string) string {
 		return word[:n-3] + "y"
 	case strings.HasSuffix(word, "sses"), strings.HasSuffix(word, "ches"), strings.HasSuffix(word, "shes"),
 		strings.HasSuffix(word, "xes"), strings.HasSuffix(word, "zes"), strings.HasSuffix(word, "oes"):
-		return word[:n-2]
+		return withE(word[:n-2])
 	case n > 3 && word[n-1] == 's' && !strings.ContainsRune("sui", rune(word[n-2])):
 		return word[:n-1]
 	case n > 3 && strings.HasSuffix(word, "ed") && word[n-3] != 'e' && hasVowel(word[:n-2]):
-		return word[:n-2]
+		return withE(word[:n-2])
 	case n > 4 && strings.HasSuffix(word, "ing") && hasVowel(word[:n-3]):
-		return word[:n-3]
+		return withE(word[:n-3])
+	}
+	return word
+}
+
+// withE gives short words back the e that an ending took: sav(ed), siz(es).
+func withE(word string) string {
+	if len(word) == 3 && !isVowel(word[0]) && isVowel(word[1]) && !isVowel(word[2]) && word[2] != 'x' && word[2] != 'w' {
+		return word + "e"
 	}
 	return word
 }
