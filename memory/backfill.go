@@ -80,7 +80,7 @@ func idBefore(since time.Time) uuid.UUID {
 		return id
 	}
 	var ms [8]byte
-	binary.BigEndian.PutUint64(ms[:], uint64(max(since.UnixMilli(), 0))) //nolint:gosec // not negative
+	binary.BigEndian.PutUint64(ms[:], uint64(max(since.UnixMilli(), 0)))
 	copy(id[:6], ms[2:])
 	return id
 }
