@@ -153,7 +153,7 @@ func byReason(all []judged, limits embedding.Thresholds) string {
 			if !of(p) {
 				continue
 			}
-			pairs += 1
+			pairs++
 			above += count(p.vectors && p.cosine > limits.Dedupe)
 			same += count(p.facts)
 			merged += count(p.merged(limits.Dedupe))

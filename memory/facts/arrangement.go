@@ -154,8 +154,7 @@ func outline(items []item) string {
 	roots := make([]string, 0, len(items))
 	for _, i := range items {
 		root := strings.TrimPrefix(i.root, "#")
-		switch {
-		case i.lead != "" && i.lead != loose && i.lead != i.root:
+		if i.lead != "" && i.lead != loose && i.lead != i.root {
 			root = i.lead + " " + root
 		}
 		if i.passive {
@@ -267,9 +266,11 @@ func activate(items []item, v int) {
 	if end-start > maxClause {
 		return
 	}
-	agent := v + 1
-	for agent < end && !leadsAgent(items[agent].lead, root) {
-		agent++
+	agent := end // the last, as in deduplicated by id by the worker
+	for i := end - 1; i > v && agent == end; i-- {
+		if leadsAgent(items[i].lead, root) {
+			agent = i
+		}
 	}
 	after := agent // where the agent ends
 	for after < end && (after == agent || items[after].lead == "") {

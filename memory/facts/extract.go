@@ -2,6 +2,7 @@ package facts
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -321,7 +322,7 @@ func (s *statement) readRoot(tokens []token, i int, word string) {
 			return
 		}
 	}
-	if denies, ok := denials[word]; ok && !(denies == "stop" && !beforeGerund(tokens, i)) {
+	if denies, ok := denials[word]; ok && (denies != "stop" || beforeGerund(tokens, i)) {
 		s.negate(negation)
 		if denies == "stop" || denies == "use" && beforeGerund(tokens, i) {
 			return
@@ -358,9 +359,9 @@ func beforeGerund(tokens []token, i int) bool {
 
 // afterBe tells whether tokens end with a form of be, adverbs and negations apart.
 func afterBe(tokens []token) bool {
-	for i := len(tokens) - 1; i >= 0; i-- {
-		switch word := tokens[i].lower; {
-		case tokens[i].after != noBreak:
+	for _, t := range slices.Backward(tokens) {
+		switch word := t.lower; {
+		case t.after != noBreak:
 			return false
 		case formsOfBe[word]:
 			return true
@@ -454,6 +455,7 @@ func (s *statement) readPhrase(tokens []token) int {
 		case ofScope:
 			s.scopes = append(s.scopes, p.meaning)
 			s.add(item{root: p.meaning})
+		case ofFilling:
 		}
 		return len(p.words)
 	}

@@ -196,7 +196,7 @@ func isWordRune(r rune) bool {
 // compareNames wants each name (a capitalised word inside a sentence, an acronym) to stand in the other text in some spelling.
 func compareNames(x, y *statement) Reason {
 	missing := func(from, in *statement) []string {
-		return slices.DeleteFunc(unique(from.names), func(name string) bool { return in.has[name] || in.has[stem(name)] })
+		return slices.DeleteFunc(unique(from.names), func(name string) bool { return in.has[name] || in.has[stem(name)] || in.has[canonical(name)] })
 	}
 	if a, b := missing(x, y), missing(y, x); len(a)+len(b) > 0 {
 		return Reason{"names", list(a), list(b)}

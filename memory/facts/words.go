@@ -65,12 +65,14 @@ type phrase struct {
 
 // phrases by their first word, longest first.
 var phrases = buildPhrases(
-	group{ofNegation, negation, false, "not|never|without|neither|nor|none|nobody|nothing|no|fails to|fail to|failed to|refuse to|refuses to|refused to|must not|non|senza|nessun|nessuno|nessuna"},
+	group{ofNegation, negation, false, "not|never|without|neither|nor|none|nobody|nothing|no|fails to|fail to|failed to|" +
+		"refuse to|refuses to|refused to|must not|non|senza|nessun|nessuno|nessuna"},
 	group{ofNegation, noLonger, false, "no longer|not any longer|not anymore|not any more|non più"},
 	group{ofNegation, anymore, false, "anymore|any more|any longer"},
 	group{ofNegation, mai, false, "mai"},
 	group{ofNegation, unless, false, "unless|except when|except if|except while"},
-	group{ofNegation, except, false, "except|except for|except in|except on|but for|excluding|excepting|apart from|aside from|other than|with the exception of|save for|all but|any but|every one but|everyone but|everybody but|everything but|anyone but|anybody but|anything but|nothing but"},
+	group{ofNegation, except, false, "except|except for|except in|except on|but for|excluding|excepting|apart from|aside from|other than|with the exception of|" +
+		"save for|all but|any but|every one but|everyone but|everybody but|everything but|anyone but|anybody but|anything but|nothing but"},
 	group{ofNegation, insteadOf, false, "instead of|rather than"},
 	group{ofComparison, atMost, false, "at most|no more than|not more than|no longer than|not exceed|not exceeding|maximum of|a maximum of|maximum|max|al massimo"},
 	group{ofComparison, atMost, true, "up to|limited to|within"},
@@ -296,7 +298,8 @@ var synonymGroups = []string{
 	"authentication authn auth", "authorization authorisation authz", "application app", "environment env", "kubernetes k8s", "context ctx", "service svc",
 	"administrator admin", "certificate cert", "development dev", "production prod", "request req", "response resp", "message msg", "password pwd passwd",
 	"variable var", "reference ref", "specification spec", "implementation impl", "information info", "dependency dep", "temporary temp tmp", "identifier id",
-	"internationalization internationalisation i18n", "localization localisation l10n", "observability o11y", "accessibility a11y", "postgresql postgres pg", "javascript js", "typescript ts", "number num",
+	"internationalization internationalisation i18n", "localization localisation l10n", "observability o11y", "accessibility a11y",
+	"postgresql postgres pg", "javascript js", "typescript ts", "number num",
 	"maximum max", "minimum min", "average avg", "image img", "connection conn", "transaction tx txn", "directory dir", "server srv", "namespace ns",
 	"everyone everybody", "anyone anybody", "expire lapse", "slow slowly", "licence license",
 }
