@@ -69,7 +69,7 @@ type draft struct {
 	vector     []float32
 	model      string
 	refused    bool  // the model cannot embed the text
-	index      Index // without the names of elements
+	index      Index // without elements and files
 }
 
 // draft checks and cleans a request without looking at the database.
@@ -272,7 +272,7 @@ func (s *Service) place(ctx context.Context, tx Tx, c Caller, d *draft, out *Rem
 	if old != nil && len(d.Paths) == 0 && len(d.Elements) == 0 {
 		r.Paths = old.Paths
 	}
-	ix := d.index.named(r.Elements)
+	ix := d.index.attached(r.Elements, r.Paths)
 
 	near, err := tx.Near(ctx, s.nearQuery(space.ID, kind, ix, d))
 	if err != nil {

@@ -53,7 +53,8 @@ func (c *cleaner) redactions() []Redaction {
 	return out
 }
 
-// indexOf is what a memory is found by: the terms of title, content, why, tags and the names of its elements.
+// indexOf is what a memory is found by: the terms of title, content, why, tags and the names of its elements, and the files
+// it names, as wholes.
 func indexOf(m *Memory) Index {
 	var b strings.Builder
 	for _, t := range []string{m.Title, m.Content, m.Why} {
@@ -68,24 +69,33 @@ func indexOf(m *Memory) Index {
 	for _, t := range m.Tags {
 		ix.Tags = append(ix.Tags, terms.Fold(t))
 	}
-	return ix.named(m.Elements)
+	return ix.attached(m.Elements, m.Paths)
 }
 
-// named adds the names of elements to what a memory is found by.
-func (ix Index) named(elements []ElementRef) Index {
+// attached adds the names of elements, and files, to what a memory is found by.
+func (ix Index) attached(elements []ElementRef, paths []string) Index {
 	var b strings.Builder
 	for _, e := range elements {
 		b.WriteString(e.Name)
 		b.WriteByte('\n')
 	}
-	all := slices.Clone(ix.Terms)
-	for _, t := range terms.Of(b.String()) {
-		if !slices.Contains(ix.Terms, t) {
-			all = append(all, t)
+	ix.Terms = slices.Clone(ix.Terms)
+	ix.add(terms.Of(b.String()))
+	for _, p := range paths {
+		if !isGlob(p) {
+			ix.add(terms.OfPath(p))
 		}
 	}
-	ix.Terms = all
 	return ix
+}
+
+// add adds terms that are not there yet.
+func (ix *Index) add(more []string) {
+	for _, t := range more {
+		if !slices.Contains(ix.Terms, t) {
+			ix.Terms = append(ix.Terms, t)
+		}
+	}
 }
 
 // newID makes a UUIDv7: ids sort by time of writing.

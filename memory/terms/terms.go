@@ -8,12 +8,15 @@
 //   - identifiers whole, not stemmed, and their parts as words: idArgumentResolvers, HTTPServer, max_retries, no-verify,
 //     api/auth/mw.go, bank.api.auth, utf8, 5MB. When the whole is nothing but letters its stem is a term as well, for
 //     whoever types it in lower case;
+//   - what an abbreviation of developers stands for, beside it (cfg, authn, k8s), and the base of irregular forms in place of
+//     them (went, children);
 //   - versions (v1.2.3) whole, with and without the v;
 //   - pairs of neighbouring characters in runs of Han, Kana and Hangul, and a character that stands alone.
 package terms
 
 import (
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -50,6 +53,17 @@ const maxDigitBorders = 3
 func Of(text string) []string {
 	found, _ := Limited(text, MaxTerms)
 	return found
+}
+
+// OfPath gives the terms by which a text that names a file finds what is attached to it: the path and the name of the file,
+// whole. Parts of them are common words, and would make every memory about a folder match whatever the folder is called.
+func OfPath(path string) []string {
+	found := Of(path)
+	whole := slices.DeleteFunc(slices.Clone(found), func(t string) bool { return !strings.ContainsAny(t, "./\\") })
+	if len(whole) == 0 {
+		return found // a file such as Makefile
+	}
+	return whole
 }
 
 // Limited is Of for a caller that wants no more than limit terms, such as a query: the first ones are kept, and more says
@@ -202,6 +216,7 @@ func (c *collector) word(w string) {
 			if isLowerASCII(whole) {
 				c.add(english.Stem(whole, false))
 			}
+			c.lengthen(whole)
 		}
 		parts++
 		c.plain(c.folded(part))
@@ -234,7 +249,18 @@ func (c *collector) plain(w string) {
 	case !isLowerASCII(w) || len(w) > MaxTermBytes:
 		c.add(w)
 	case !english.IsStopWord(w):
+		if base := irregular[w]; base != nil {
+			w = base[0]
+		}
 		c.add(english.Stem(w, false))
+	}
+	c.lengthen(w)
+}
+
+// lengthen collects what a word is short for.
+func (c *collector) lengthen(w string) {
+	for _, long := range abbreviations[w] {
+		c.add(english.Stem(long, false))
 	}
 }
 
