@@ -222,7 +222,7 @@ func TestDefaults(t *testing.T) {
 	if n := cap(p.slots); n < 1 || n > maxParallelism || p.cache.size != DefaultCacheSize {
 		t.Errorf("%d texts at a time, %d vectors kept", n, p.cache.size)
 	}
-	if got, want := p.Thresholds(), (embedding.Thresholds{Dedupe: 0.94, Similar: 0.82, Floor: 0.14}); got != want {
+	if got, want := p.Thresholds(), (embedding.Thresholds{Dedupe: 0.94, Similar: 0.82, Floor: 0.2}); got != want {
 		t.Errorf("thresholds %+v, expected %+v", got, want)
 	}
 }
