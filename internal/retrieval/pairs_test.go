@@ -50,8 +50,17 @@ func TestPairsAreEnough(t *testing.T) {
 func TestPairsAreNotThoseTheGuardIsDevelopedAgainst(t *testing.T) {
 	t.Parallel()
 	known := map[[2]string]bool{}
-	for _, p := range readPairs(t, "../../memory/facts/testdata/pairs.tsv") {
-		known[[2]string{p.A, p.B}], known[[2]string{p.B, p.A}] = true, true
+	text, err := os.ReadFile("../../memory/facts/testdata/pairs.tsv") // its verdicts are three, of which two are known here
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Split(strings.TrimRight(line, "\n"), "\t"); len(f) == 4 {
+			known[[2]string{f[2], f[3]}], known[[2]string{f[3], f[2]}] = true, true
+		}
+	}
+	if len(known) < 500 {
+		t.Fatalf("only %d pairs were read", len(known)/2)
 	}
 	for _, p := range readPairs(t, "../../testdata/duplicates/pairs.tsv") {
 		if known[[2]string{p.A, p.B}] {
