@@ -13,7 +13,7 @@ import (
 // Ranking holds every constant of a recall's score:
 //
 //	relevance = SemanticWeight · semantic + LexicalWeight · lexical
-//	score     = relevance^Sharpness × kind × freshness × citation × ignored × doubt × trust
+//	score     = relevance × kind × freshness × citation × ignored × doubt × trust
 //
 // It is a value: configuration changes a copy. The formula has its home here; a Store may compute it too, to bring the
 // best candidates only, but what decides the order is Factors and Score.
@@ -22,12 +22,6 @@ type Ranking struct {
 	// misses identifiers, words alone miss paraphrases, and the optimum between 0.4 and 0.7 is flat.
 	SemanticWeight float64
 	LexicalWeight  float64
-	// Sharpness is the power that relevance is raised to in the score. Relevance does not spread over its range: of two
-	// memories, one that answers and one about something near it, it differs by a fifth, while kind alone differs threefold
-	// and age as much. At 1 a pitfall comes before the note that answers. At 6 twice the standing makes up for a ninth less of
-	// relevance, so that standing decides between memories of like relevance and no others. Measured on the developer set
-	// (docs/retrieval.md), tempting pitfalls before the answer: 8 at 1, 3 at 4, 1 at 5, none at 6 and 8.
-	Sharpness float64
 	// Kind weighs what a memory is: a trap not known costs more than a note not read.
 	Kind map[Kind]float64
 	// HalfLife halves a memory's freshness since it was last confirmed: about a quarter until little is left.
@@ -66,7 +60,6 @@ func DefaultRanking() Ranking {
 	return Ranking{
 		SemanticWeight: 0.55,
 		LexicalWeight:  0.45,
-		Sharpness:      6,
 		Kind:           map[Kind]float64{Pitfall: 3.0, Convention: 2.0, Note: 1.5, SessionOutcome: 1.0},
 		HalfLife:       45 * 24 * time.Hour,
 		FreshnessRest:  0.3,
@@ -143,14 +136,9 @@ func (r Ranking) CitationFactor(c int) float64 {
 	return 1 + float64(r.CitationGain*min(1, share))
 }
 
-// Score is the product of the factors, relevance sharpened.
-func (r Ranking) Score(f Factors) float64 {
-	return math.Pow(f.Relevance, r.Sharpness) * f.Kind * f.Freshness * f.Citation * f.Ignored * f.Doubt * f.Trust
-}
-
-// MostScore is the most that the score of a memory of some relevance can be, whatever its standing.
-func (r Ranking) MostScore(relevance float64) float64 {
-	return math.Pow(relevance, r.Sharpness) * r.MaxStanding()
+// Score is the product of the factors.
+func (f Factors) Score() float64 {
+	return f.Relevance * f.Kind * f.Freshness * f.Citation * f.Ignored * f.Doubt * f.Trust
 }
 
 // IDF weighs a word by how few of n memories have it. It is positive also for a word that all have, and finite for one
@@ -243,7 +231,7 @@ func (s Search) rank(found []Candidate) []ranked {
 	out := make([]ranked, len(found))
 	for i, c := range found {
 		f := s.factors(c)
-		out[i] = ranked{Candidate: c, Factors: f, score: s.Ranking.Score(f)}
+		out[i] = ranked{Candidate: c, Factors: f, score: f.Score()}
 	}
 	slices.SortFunc(out, func(a, b ranked) int {
 		return cmp.Or(

@@ -26,7 +26,6 @@ func (r Ranking) With(changes string) (Ranking, error) {
 	}
 	set := map[string]func(float64) bool{
 		"semantic_weight": fraction(&r.SemanticWeight), "lexical_weight": fraction(&r.LexicalWeight),
-		"sharpness": func(v float64) bool { r.Sharpness = v; return v >= 1 && v <= 10 },
 		"half_life_days": func(v float64) bool {
 			r.HalfLife = time.Duration(v * 24 * float64(time.Hour))
 			return v >= 1 && v <= 36_500

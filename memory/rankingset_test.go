@@ -13,8 +13,8 @@ import (
 func TestRankingWith(t *testing.T) {
 	t.Parallel()
 	want := memory.DefaultRanking()
-	want.BestShare, want.HalfLife, want.Kind[memory.Pitfall], want.CitationFull, want.Sharpness = 0.3, 90*24*time.Hour, 4, 10, 2
-	got, err := memory.DefaultRanking().With("best_share=0.3, kind.pitfall = 4,half_life_days=90,citation_full=10,sharpness=2,")
+	want.BestShare, want.HalfLife, want.Kind[memory.Pitfall], want.CitationFull = 0.3, 90*24*time.Hour, 4, 10
+	got, err := memory.DefaultRanking().With("best_share=0.3, kind.pitfall = 4,half_life_days=90,citation_full=10,")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestRankingWith(t *testing.T) {
 	if memory.DefaultRanking().Kind[memory.Pitfall] != 3 {
 		t.Error("the defaults themselves changed")
 	}
-	for _, bad := range []string{"best_shar=0.3", "best_share", "best_share=2", "doubt=-1", "doubt=NaN", "citation_full=1.5", "sharpness=0.5", "sharpness=11", "max_terms=0", "half_life_days=0", "kind.idea=1"} {
+	for _, bad := range []string{"best_shar=0.3", "best_share", "best_share=2", "doubt=-1", "doubt=NaN", "citation_full=1.5", "max_terms=0", "half_life_days=0", "kind.idea=1"} {
 		if _, err := memory.DefaultRanking().With(bad); !problem.Is(err, problem.Invalid) {
 			t.Errorf("%q: %v", bad, err)
 		}

@@ -37,7 +37,7 @@ func TestRecallFindsAndExplains(t *testing.T) {
 	if r.Factors == nil || r.Factors.Kind != 3 || r.Factors.Lexical != 1 {
 		t.Errorf("factors %+v, want a pitfall that has all words that occur", r.Factors)
 	}
-	near(t, "score", r.Score, memory.DefaultRanking().Score(*r.Factors))
+	near(t, "score", r.Score, r.Factors.Score())
 	if got.Degraded != nil {
 		t.Errorf("degraded %+v although no provider is configured", got.Degraded)
 	}

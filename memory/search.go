@@ -40,7 +40,7 @@ type Found struct {
 func (s Search) ByVector() bool { return !s.Browse && s.Model != "" && s.Vector != nil }
 
 // Score is the score of a candidate, Words being weighed.
-func (s Search) Score(c Candidate) float64 { return s.Ranking.Score(s.factors(c)) }
+func (s Search) Score(c Candidate) float64 { return s.factors(c).Score() }
 
 // MaxStanding is the most by which the standing of any memory multiplies its relevance.
 func (r Ranking) MaxStanding() float64 {

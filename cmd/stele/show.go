@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -224,9 +223,8 @@ func (p *printer) result(r memory.Result) {
 // explained takes a score apart: what it is the product of, and what made the relevance.
 func (p *printer) explained(r memory.Result) {
 	f := r.Factors
-	rest := f.Kind * f.Freshness * f.Citation * f.Ignored * f.Doubt * f.Trust
-	p.hanging(indent, indent+indent, fmt.Sprintf("score %.3f = %.3f sharpened relevance × %.2f kind × %.3f freshness × %.3f citation × %.2f ignored × %.2f doubt × %.2f trust",
-		r.Score, r.Score/max(rest, math.SmallestNonzeroFloat64), f.Kind, f.Freshness, f.Citation, f.Ignored, f.Doubt, f.Trust))
+	p.hanging(indent, indent+indent, fmt.Sprintf("score %.3f = %.3f relevance × %.2f kind × %.3f freshness × %.3f citation × %.2f ignored × %.2f doubt × %.2f trust",
+		r.Score, f.Relevance, f.Kind, f.Freshness, f.Citation, f.Ignored, f.Doubt, f.Trust))
 	p.hanging(indent, indent+indent, fmt.Sprintf("relevance %.3f from words %.3f, meaning %.3f", f.Relevance, f.Lexical, f.Semantic))
 }
 

@@ -299,7 +299,7 @@ func (m *searcher) rank(ctx context.Context) ([]memory.Candidate, error) {
 			least = scores[m.search.Limit-1]
 		}
 		end, _ := slices.BinarySearchFunc(left, least, func(c candidate, least float64) int {
-			if m.search.Ranking.MostScore(c.relevance) >= least*slack && c.relevance >= m.search.Ranking.BestShare*best*slack {
+			if c.relevance*m.search.Ranking.MaxStanding() >= least*slack && c.relevance >= m.search.Ranking.BestShare*best*slack {
 				return -1
 			}
 			return 1

@@ -105,7 +105,7 @@ func (q *rankQuery) ordered() string {
 	age := fmt.Sprintf("greatest(0, date_part('epoch', %s::timestamptz - confirmed_at)) / %s::float8", q.arg(q.At), q.arg(r.HalfLife.Seconds()))
 	freshness := fmt.Sprintf("(%[1]s::float8 + (1 - %[1]s::float8) * power(2::float8, -least(1000, %[2]s)))", rest, age)
 	score := strings.Join([]string{
-		"power(relevance, " + q.arg(r.Sharpness) + "::float8)",
+		"relevance",
 		kind.String(),
 		freshness,
 		fmt.Sprintf("(1 + %s::float8 * least(1, ln(1 + citations::float8) / ln(1 + %s::float8)))", q.arg(r.CitationGain), q.arg(float64(r.CitationFull))),
