@@ -79,23 +79,23 @@ func (ix Index) attached(elements []ElementRef, paths []string) Index {
 		b.WriteString(e.Name)
 		b.WriteByte('\n')
 	}
-	ix.Terms = slices.Clone(ix.Terms)
-	ix.add(terms.Of(b.String()))
+	ix.Terms = union(slices.Clone(ix.Terms), terms.Of(b.String()))
 	for _, p := range paths {
 		if !isGlob(p) {
-			ix.add(terms.OfPath(p))
+			ix.Terms = union(ix.Terms, terms.OfPath(p))
 		}
 	}
 	return ix
 }
 
-// add adds terms that are not there yet.
-func (ix *Index) add(more []string) {
+// union adds terms that are not there yet.
+func union(all, more []string) []string {
 	for _, t := range more {
-		if !slices.Contains(ix.Terms, t) {
-			ix.Terms = append(ix.Terms, t)
+		if !slices.Contains(all, t) {
+			all = append(all, t)
 		}
 	}
+	return all
 }
 
 // newID makes a UUIDv7: ids sort by time of writing.
