@@ -14,10 +14,7 @@ import (
 )
 
 func newAgents(o Options) (*mcp.Server, error) {
-	return mcp.New(mcp.Options{
-		Profile: o.Profile, Version: o.Version, Log: o.Log,
-		Open: func(context.Context) (mcp.Backend, error) { return agents{o.Service}, nil },
-	})
+	return mcp.New(mcp.Options{Profile: o.Profile, Version: o.Version, Log: o.Log, Backend: agents{o.Service}})
 }
 
 // agents is the domain as agents get it over the network: who calls is known by the token of each request.

@@ -84,7 +84,7 @@ func (q *request) end(ctx context.Context, log *slog.Logger, m *metrics, rec *re
 		}
 		log.ErrorContext(ctx, "a request panicked", "id", q.id, "route", q.route, "panic", panicText(p), "stack", string(debug.Stack()))
 		if rec.status == 0 {
-			auth.Refuse(rec, problem.New("internal", "", "this request failed inside Stele; the reason is in its log",
+			auth.Refuse(rec, problem.New(problem.Internal, "", "this request failed inside Stele; the reason is in its log",
 				"try once more", "tell the operator the Stele-Request-Id of this answer"))
 		}
 	}

@@ -34,7 +34,7 @@ type Options struct {
 	Metrics []prometheus.Collector // further metrics, such as those of the database pool
 	Profile mcp.Profile            // set of MCP tools; default mcp.Coding
 	Version string                 // of the binary
-	Log     *slog.Logger           // default: none. No text of a memory, no token and no address of a request is written to it
+	Log     *slog.Logger           // default: none. No text of a memory, no token and no path of a request is written to it
 
 	Hosts    []string       // names of this server beside localhost and addresses in numbers
 	Proxies  []netip.Prefix // whose X-Forwarded-For is believed
@@ -66,7 +66,6 @@ type Server struct {
 	handler http.Handler
 	metrics http.Handler
 	health  *health
-	agents  *mcp.Server
 	timeouts
 	stop chan struct{} // closed when the server begins to stop: streams end then
 }
@@ -85,8 +84,8 @@ func New(o Options) (*Server, error) {
 	s.metrics = m.handler()
 	gate := auth.NewGate(auth.Config{Tokens: o.Service, Limits: o.Limits, Proxies: o.Proxies, Log: o.Log, Count: m.refused})
 
-	var err error
-	if s.agents, err = newAgents(o); err != nil {
+	forAgents, err := newAgents(o)
+	if err != nil {
 		return nil, err
 	}
 	doors := rest.New(rest.Options{Service: o.Service, Version: o.Version, Log: o.Log, Done: s.stop, Stream: gate.Stream, Admitted: gate.Admitted})
@@ -97,8 +96,8 @@ func New(o Options) (*Server, error) {
 
 	mux := http.NewServeMux()
 	doors.Register(mux, func(h http.Handler) http.Handler { return noteRoute(doors.Route, behind(h)) })
-	mux.Handle("/mcp", behind(s.agents.HTTP()))
-	mux.Handle("/mcp/p/{project}", behind(s.agents.HTTP()))
+	mux.Handle("/mcp", behind(forAgents.HTTP()))
+	mux.Handle("/mcp/p/{project}", behind(forAgents.HTTP()))
 	mux.HandleFunc("GET /healthz", s.health.live)
 	mux.HandleFunc("GET /readyz", s.health.ready)
 	mux.Handle("/", gate.Wrap(http.HandlerFunc(nothing)))
@@ -147,11 +146,6 @@ func (s *Server) listening(h http.Handler) *http.Server {
 // Serve answers on a listener until ctx is done, then stops: it reports itself as not ready, ends streams, and waits for
 // requests that are being worked on. It closes the listener.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	agentsCtx, endAgents := context.WithCancel(context.WithoutCancel(ctx))
-	s.agents.Start(agentsCtx)
-	defer s.agents.Wait()
-	defer endAgents()
-
 	server := s.listening(s.handler)
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()

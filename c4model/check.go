@@ -18,7 +18,8 @@ func (m *Model) Check() error {
 	for _, e := range m.Elements {
 		at := e.Source.String()
 		if e.Key == "" || e.Name == "" {
-			return problem.Invalidf("elements", "%san element has no key or no name (key %q, name %q)", at, e.Key, e.Name)
+			return problem.Invalidf("elements", "%san element has no key or no name (key %q, name %q)", at, e.Key, e.Name).
+				Fix("give it both")
 		}
 		if depth[e.Level] == 0 {
 			return problem.Invalidf("elements", "%selement %q has the unknown level %q", at, e.Key, e.Level).
@@ -31,10 +32,12 @@ func (m *Model) Check() error {
 		if e.Parent != "" {
 			level, ok := seen[e.Parent]
 			if !ok {
-				return problem.Invalidf("elements", "%sthe parent %q of element %q is not declared before it", at, e.Parent, e.Key)
+				return problem.Invalidf("elements", "%sthe parent %q of element %q is not declared before it", at, e.Parent, e.Key).
+					Fix("list parents before what is inside them")
 			}
 			if depth[level] >= depth[e.Level] {
-				return problem.Invalidf("elements", "%sa %s (%q) cannot be inside a %s (%q)", at, e.Level, e.Key, level, e.Parent)
+				return problem.Invalidf("elements", "%sa %s (%q) cannot be inside a %s (%q)", at, e.Level, e.Key, level, e.Parent).
+					Fix("containers are inside systems, components inside containers, code inside components")
 			}
 		}
 		seen[e.Key] = e.Level
@@ -43,7 +46,8 @@ func (m *Model) Check() error {
 	for _, r := range m.Relationships {
 		for _, end := range []string{r.Source, r.Destination} {
 			if _, ok := seen[end]; !ok {
-				return problem.Invalidf("relationships", "%sa relationship names the unknown element %q", r.Position.String(), end)
+				return problem.Invalidf("relationships", "%sa relationship names the unknown element %q", r.Position.String(), end).
+					Fix("declare the element, or leave the relationship out")
 			}
 		}
 	}

@@ -49,7 +49,7 @@ type document struct {
 func newCorpus(records []Record) corpus {
 	c := make(corpus, len(records))
 	for i := range records {
-		ix := indexOf(&records[i].Memory)
+		ix := IndexOf(&records[i].Memory)
 		d := document{Record: &records[i], terms: make(map[string]bool, len(ix.Terms)), tags: ix.Tags}
 		for _, t := range ix.Terms {
 			d.terms[t] = true

@@ -34,7 +34,7 @@ func (c Corpus) Scan(s Search, terms []string) []Scanned {
 
 var (
 	Family     = family
-	IndexTerms = func(m Memory) Index { return indexOf(&m) }
+	IndexTerms = func(m Memory) Index { return IndexOf(&m) }
 )
 
 // FactorsAt is Ranking.Factors with the age given.

@@ -234,7 +234,7 @@ func (s *Service) Edit(ctx context.Context, c Caller, r EditRequest) (Memory, er
 			return err
 		}
 		rec.Revision++
-		if err := tx.Revise(ctx, rec, indexOf(&rec.Memory), c, now); err != nil {
+		if err := tx.Revise(ctx, rec, IndexOf(&rec.Memory), c, now); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, c, AuditEntry{At: now, Verb: VerbEdit, Subject: rec.ID, Revision: rec.Revision})
@@ -382,7 +382,7 @@ func (s *Service) Restore(ctx context.Context, c Caller, ref string) (Memory, er
 		if err := titleFree(ctx, tx, rec.Space, rec.Title, rec); err != nil {
 			return err
 		}
-		ix := indexOf(&rec.Memory)
+		ix := IndexOf(&rec.Memory)
 		if err := tx.SetStatus(ctx, rec, Live, uuid.Nil, &ix); err != nil {
 			return err
 		}

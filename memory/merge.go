@@ -163,5 +163,5 @@ func (s *Service) complete(ctx context.Context, tx Tx, c Caller, e, r *Record, a
 		return false, nil
 	}
 	e.Revision++
-	return true, tx.Revise(ctx, e, indexOf(&e.Memory), c, d.now)
+	return true, tx.Revise(ctx, e, IndexOf(&e.Memory), c, d.now)
 }

@@ -371,7 +371,7 @@ func (s *Service) followModel(ctx context.Context, tx Tx, c Caller, change Model
 				continue
 			}
 			if !recs[i].Unreadable() { // it stays in the index as it entered
-				if err := tx.Reindex(ctx, &recs[i], indexOf(&recs[i].Memory)); err != nil {
+				if err := tx.Reindex(ctx, &recs[i], IndexOf(&recs[i].Memory)); err != nil {
 					return 0, nil, err
 				}
 			}

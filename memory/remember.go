@@ -40,7 +40,7 @@ func (s *Service) Remember(ctx context.Context, c Caller, r RememberRequest) (Re
 	if err != nil {
 		return RememberResponse{}, err
 	}
-	d.index = indexOf(&Memory{Title: d.Title, Content: d.Content, Why: d.Why, Tags: d.Tags}) // not under the lock
+	d.index = IndexOf(&Memory{Title: d.Title, Content: d.Content, Why: d.Why, Tags: d.Tags}) // not under the lock
 	d.vector, d.model, d.refused = s.embedForWrite(ctx, d.embeddingText())
 
 	var out RememberResponse

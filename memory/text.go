@@ -53,9 +53,9 @@ func (c *cleaner) redactions() []Redaction {
 	return out
 }
 
-// indexOf is what a memory is found by: the terms of title, content, why, tags and the names of its elements, and the files
+// IndexOf is what a memory is found by: the terms of title, content, why, tags and the names of its elements, and the files
 // it names, as wholes.
-func indexOf(m *Memory) Index {
+func IndexOf(m *Memory) Index {
 	var b strings.Builder
 	for _, t := range []string{m.Title, m.Content, m.Why} {
 		b.WriteString(t)

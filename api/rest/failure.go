@@ -47,9 +47,6 @@ func withStatus(status int, p *problem.Error) error { return statusError{status,
 // fieldNames says how this door spells what the domain calls otherwise.
 var fieldNames = map[string]string{"sessionId": "Stele-Session"}
 
-// codeInternal is the code of an error that callers are told nothing about.
-const codeInternal problem.Code = "internal"
-
 // failure translates an error. One that is no problem is logged, and the caller learns nothing from it.
 func (a *API) failure(r *http.Request, err error) *failure {
 	p, ok := problem.As(err)
@@ -60,7 +57,7 @@ func (a *API) failure(r *http.Request, err error) *failure {
 		p = problem.New(problem.Unavailable, "", "the request took too long and was given up", "ask for less, or try again")
 	default:
 		a.options.Log.ErrorContext(r.Context(), "a request failed", "method", r.Method, "pattern", r.Pattern, "error", err)
-		p = problem.New(codeInternal, "", "something went wrong inside Stele; the server's log has the reason", "try again, and tell the operator if it stays")
+		p = problem.New(problem.Internal, "", "something went wrong inside Stele; the server's log has the reason", "try again, and tell the operator if it stays")
 	}
 	f := newFailure(p)
 	if s := (statusError{}); errors.As(err, &s) {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -232,28 +231,9 @@ func (a *app) prepareMigration(ctx context.Context, c config.Config) (owner stri
 	if c.DatabaseAdminURL == "" {
 		return c.DatabaseOwnerURL, nil
 	}
-	roles, err := rolesOf(c)
+	roles, err := postgres.RolesFor(c.DatabaseURL, c.DatabaseOwnerURL)
 	if err != nil {
 		return "", err
 	}
 	return c.DatabaseOwnerURL, postgres.Bootstrap(ctx, c.DatabaseAdminURL, roles)
-}
-
-// rolesOf reads the name of the database and the passwords out of the addresses that will use them.
-func rolesOf(c config.Config) (postgres.Roles, error) {
-	owner, err := pgx.ParseConfig(c.DatabaseOwnerURL)
-	if err != nil {
-		return postgres.Roles{}, problem.New(problem.Invalid, config.Prefix+"DATABASE_OWNER_URL", "the address of the database cannot be read",
-			"write it as "+(&url.URL{Scheme: "postgres", User: url.UserPassword(postgres.OwnerRole, "PASSWORD"), Host: "HOST:5432", Path: "stele"}).String())
-	}
-	roles := postgres.Roles{Database: owner.Database, OwnerPassword: owner.Password}
-	if c.DatabaseURL != "" {
-		app, err := pgx.ParseConfig(c.DatabaseURL)
-		if err != nil {
-			return postgres.Roles{}, problem.New(problem.Invalid, config.Prefix+"DATABASE_URL", "the address of the database cannot be read",
-				"write it as postgres://"+postgres.AppRole+":PASSWORD@HOST:5432/stele")
-		}
-		roles.AppPassword = app.Password
-	}
-	return roles, nil
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -21,23 +22,30 @@ type Roles struct {
 }
 
 // RolesFor gives the roles that the two addresses of a server log in with: the service's (STELE_DATABASE_URL) and the
-// owner's (STELE_DATABASE_OWNER_URL, may be empty). It lets an administrator prepare a server from its configuration.
+// owner's (STELE_DATABASE_OWNER_URL). Either may be empty; both must name one database. It lets an administrator prepare a
+// server from its configuration.
 func RolesFor(appURL, ownerURL string) (Roles, error) {
-	app, err := pgx.ParseConfig(appURL)
-	if err != nil || app.Database == "" {
-		return Roles{}, problem.New(problem.Invalid, "STELE_DATABASE_URL", "the address of the database cannot be read",
-			"write it as postgres://"+AppRole+":PASSWORD@HOST:5432/stele")
+	var roles Roles
+	for _, role := range []struct {
+		address, setting, name string
+		password               *string
+	}{
+		{appURL, "STELE_DATABASE_URL", AppRole, &roles.AppPassword},
+		{ownerURL, "STELE_DATABASE_OWNER_URL", OwnerRole, &roles.OwnerPassword},
+	} {
+		if role.address == "" {
+			continue
+		}
+		fix := "write it as postgres://" + role.name + ":PASSWORD@HOST:5432/" + cmp.Or(roles.Database, "stele")
+		config, err := pgx.ParseConfig(role.address)
+		if err != nil || config.Database == "" {
+			return Roles{}, problem.New(problem.Invalid, role.setting, "the address of the database cannot be read", fix)
+		}
+		if roles.Database != "" && config.Database != roles.Database {
+			return Roles{}, problem.New(problem.Invalid, role.setting, "it is not an address of the database that STELE_DATABASE_URL names", fix)
+		}
+		roles.Database, *role.password = config.Database, config.Password
 	}
-	roles := Roles{Database: app.Database, AppPassword: app.Password}
-	if ownerURL == "" {
-		return roles, nil
-	}
-	owner, err := pgx.ParseConfig(ownerURL)
-	if err != nil || owner.Database != app.Database {
-		return Roles{}, problem.New(problem.Invalid, "STELE_DATABASE_OWNER_URL", "it is not an address of the database that STELE_DATABASE_URL names",
-			"write it as postgres://"+OwnerRole+":PASSWORD@HOST:5432/"+app.Database)
-	}
-	roles.OwnerPassword = owner.Password
 	return roles, nil
 }
 
@@ -193,12 +201,8 @@ func connectAdmin(ctx context.Context, adminURL, database string) (*pgx.Conn, er
 		if SQLState(err) != "57P03" || time.Now().After(deadline) {
 			return nil, unreachable(err)
 		}
-		timer := time.NewTimer(20 * time.Millisecond)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, ctx.Err()
+		if err := pause(ctx, startingPause); err != nil {
+			return nil, err
 		}
 	}
 }

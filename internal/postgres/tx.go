@@ -91,12 +91,8 @@ func (db *DB) run(ctx context.Context, begin string, readOnly bool, fn func(pgx.
 				"try again").Because(err)
 		}
 		// Full jitter: those that met once would otherwise meet again.
-		timer := time.NewTimer(time.Duration(rand.Int64N(int64(2 * backoff)))) //nolint:gosec // jitter is no secret
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
+		if err := pause(ctx, time.Duration(rand.Int64N(int64(2*backoff)))); err != nil { //nolint:gosec // jitter is no secret
+			return err
 		}
 		backoff *= 2
 	}
@@ -161,13 +157,24 @@ func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 		if !db.comingUp(err) || time.Now().After(deadline) {
 			return nil, unreachable(err)
 		}
-		timer := time.NewTimer(20 * time.Millisecond)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, ctx.Err()
+		if err := pause(ctx, startingPause); err != nil {
+			return nil, err
 		}
+	}
+}
+
+// startingPause is how long a server that is just starting is left alone between two attempts.
+const startingPause = 20 * time.Millisecond
+
+// pause waits, unless ctx is done before.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -27,6 +27,7 @@ const (
 	Unauthenticated Code = "unauthenticated" // no token, or one that is unknown, expired or revoked
 	TooLarge        Code = "too_large"       // a request over the size that is read
 	TooMany         Code = "too_many"        // more requests than the limit; later ones will be served
+	Internal        Code = "internal"        // a fault of Stele's own, of which a remote caller is told nothing more
 )
 
 // Error is a problem with its fix.
