@@ -100,7 +100,8 @@ func answered(ctx context.Context, v answerView, c Caller, verb Verb, request, o
 		return false, err
 	}
 	if before.Body == nil {
-		return false, problem.New(problem.Conflict, "Idempotency-Key", "a request under this key was carried out, and its answer is there no more: a memory was erased, or the keys are others",
+		return false, problem.New(problem.Conflict, "Idempotency-Key", "a request under this key was carried out, and its answer is there no more: "+
+			"a memory was erased, or the keys are others",
 			"look with list or recall; do not send it again under another key")
 	}
 	var k kept

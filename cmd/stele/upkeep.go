@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/google/uuid"
@@ -64,7 +66,7 @@ func (u *upkeep) each(ctx context.Context, run func(context.Context, uuid.UUID) 
 		if ctx.Err() != nil {
 			return
 		}
-		if err := run(ctx, org); err != nil && ctx.Err() == nil {
+		if err := survive(ctx, org, run); err != nil && ctx.Err() == nil {
 			u.log.WarnContext(ctx, "upkeep failed", "organization", org, "error", err)
 		}
 	}
@@ -73,6 +75,17 @@ func (u *upkeep) each(ctx context.Context, run func(context.Context, uuid.UUID) 
 // recently is how far back the frequent look for memories without a vector goes: longer than a provider that is away
 // usually stays away. The rare one looks at everything.
 const recently = time.Hour
+
+// survive makes a panic of one job an error: what one organization holds must not end the servers of all, one after the
+// other. The value of the panic may be a text, and is left out.
+func survive(ctx context.Context, org uuid.UUID, run func(context.Context, uuid.UUID) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it panicked with a %T at\n%s", p, debug.Stack())
+		}
+	}()
+	return run(ctx, org)
+}
 
 // dropAnswers removes what retries can no longer ask for.
 func (u *upkeep) dropAnswers(ctx context.Context, org uuid.UUID) error {

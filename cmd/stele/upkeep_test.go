@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"strings"
 	"testing"
@@ -56,5 +57,30 @@ func TestUpkeepGoesOn(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "upkeep failed") || !strings.Contains(log.String(), orgs[0].String()) {
 		t.Errorf("the log does not say what failed: %s", &log)
+	}
+}
+
+// A job that panics over one organization is told of without what it panicked with, and the others have their turn.
+func TestUpkeepSurvivesAPanic(t *testing.T) {
+	t.Parallel()
+	d := pgtest.NewDatabase(t)
+	master, err := secret.GenerateMaster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	u := &upkeep{backend: &backend{store: store.New(d.DB, master)}, log: slog.New(slog.NewTextHandler(&log, nil))}
+	for _, name := range []string{"one", "two"} {
+		if _, err := u.store.CreateOrganization(t.Context(), name, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turns := 0
+	u.each(t.Context(), func(context.Context, uuid.UUID) error {
+		turns++
+		panic("a text of a memory")
+	})
+	if turns != 2 || !strings.Contains(log.String(), "panicked with a string") || strings.Contains(log.String(), "a text of") {
+		t.Errorf("%d turns, told: %s", turns, &log)
 	}
 }
