@@ -129,6 +129,34 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                     }
                 }
 
+                group "Drift" {
+                    drift = component "Drift" "Compares a model with a commit: findings, score, history." "Go" {
+                        properties {
+                            path "/drift"
+                        }
+                    }
+                    imports = component "Imports" "What source files import, and which files of the repository that means." "Go" {
+                        properties {
+                            path "/drift/imports"
+                        }
+                    }
+                    evidence = component "Evidence" "What texts claim about code, followed through history." "Go" {
+                        properties {
+                            path "/drift/evidence"
+                        }
+                    }
+                    draft = component "Draft" "Proposes a model for a repository that has none." "Go" {
+                        properties {
+                            path "/drift/draft"
+                        }
+                    }
+                    git = component "Git" "Reads commits, trees, texts and history by the git program." "Go, git" {
+                        properties {
+                            path "/internal/git"
+                        }
+                    }
+                }
+
                 group "Storage" {
                     store = component "Memory store" "The Store on PostgreSQL: SQL, transactions, and sealing below the domain." "Go, pgx" {
                         properties {

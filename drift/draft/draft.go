@@ -1,0 +1,2 @@
+// Package draft proposes a C4 model for a repository that has none, from its modules, packages and imports.
+package draft
