@@ -66,19 +66,59 @@ func ValidPattern(pattern string) bool {
 
 // Owners gives the indexes of the patterns that own a path: those of the most specific pattern that covers it. More than
 // one index is a tie, which the model should settle. A path may itself be a glob ("auth/**"); it is owned by the pattern
-// that covers what it stands for.
+// that covers what it stands for. For many paths, make an Ownership.
 func Owners(patterns []string, path string) []int {
-	path = sample(path)
+	return NewOwnership(patterns).Owners(sample(path))
+}
+
+// Ownership finds the patterns that cover a path without trying them all: a pattern is looked up by the folder that its
+// literal beginning names. It is safe for concurrent use.
+type Ownership struct {
+	patterns  []string
+	byPrefix  map[string][]int
+	specifics [][3]int
+}
+
+// NewOwnership prepares patterns; the indexes that it gives are those of this slice.
+func NewOwnership(patterns []string) *Ownership {
+	o := &Ownership{patterns: patterns, byPrefix: make(map[string][]int, len(patterns)), specifics: make([][3]int, len(patterns))}
+	for i, p := range patterns {
+		prefix := strings.TrimPrefix(StaticPrefix(strings.TrimPrefix(p, "/")), "./")
+		if !strings.Contains(strings.Trim(p, "/"), "/") && !strings.HasPrefix(p, "/") || prefix == "." {
+			prefix = "" // such a pattern matches at any depth
+		}
+		o.byPrefix[prefix] = append(o.byPrefix[prefix], i)
+		o.specifics[i] = specificity(p)
+	}
+	return o
+}
+
+// Covering gives the indexes of all patterns that cover a path, in order.
+func (o *Ownership) Covering(path string) []int {
+	var out []int
+	for prefix := path; ; {
+		for _, i := range o.byPrefix[prefix] {
+			if Matches(o.patterns[i], path) {
+				out = append(out, i)
+			}
+		}
+		if prefix == "" {
+			break
+		}
+		prefix = prefix[:max(strings.LastIndexByte(prefix, '/'), 0)]
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Owners gives the indexes of the most specific patterns among those that cover a path; several are a tie.
+func (o *Ownership) Owners(path string) []int {
 	var best []int
 	var most [3]int
-	for i, p := range patterns {
-		if !Matches(p, path) {
-			continue
-		}
-		s := specificity(p)
-		switch c := slices.Compare(s[:], most[:]); {
+	for _, i := range o.Covering(path) {
+		switch c := slices.Compare(o.specifics[i][:], most[:]); {
 		case best == nil || c > 0:
-			best, most = []int{i}, s
+			best, most = []int{i}, o.specifics[i]
 		case c == 0:
 			best = append(best, i)
 		}
