@@ -240,6 +240,39 @@ func TestRepositoryRefuses(t *testing.T) {
 	}
 }
 
+func TestRepositoryDrift(t *testing.T) {
+	t.Parallel()
+	r, err := config.ParseRepository("stele.yaml", []byte(`
+none:
+  shop.mail: a hosted service
+ignore: [examples/**, tools]
+waivers:
+  - fingerprint: 3f2a91c4
+    reason: moved next quarter
+    expires: 2027-01-31
+`))
+	want := config.Repository{
+		None: map[string]string{"shop.mail": "a hosted service"}, Ignore: []string{"examples/**", "tools"},
+		Waivers: []config.Waiver{{Fingerprint: "3f2a91c4", Reason: "moved next quarter", Expires: time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC)}},
+	}
+	if diff := cmp.Diff(want, r); err != nil || diff != "" {
+		t.Fatalf("%v\n%s", err, diff)
+	}
+	for text, says := range map[string]string{
+		"none:\n  shop.mail: ''\n":                                             "no reason",
+		"none:\n  shop.mail: hosted\nbindings:\n  shop.mail: mail/**\n":        "also under bindings",
+		"ignore: ['[']\n":                                                      "not a glob",
+		"waivers:\n  - reason: x\n    expires: 2027-01-31\n":                   "no fingerprint",
+		"waivers:\n  - fingerprint: x\n    expires: 2027-01-31\n":              "no reason",
+		"waivers:\n  - fingerprint: x\n    reason: y\n":                        "not a day",
+		"waivers:\n  - fingerprint: x\n    reason: y\n    expires: tomorrow\n": "not a day",
+	} {
+		if _, err := config.ParseRepository("stele.yaml", []byte(text)); !problem.Is(err, problem.Invalid) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q gives %v, want %q", text, err, says)
+		}
+	}
+}
+
 func FuzzParseRepository(f *testing.F) {
 	f.Add([]byte("project: 0190aaaa-0000-7000-8000-000000000001\nmodel: a.dsl\nbindings: {a: [b/**]}\n"))
 	f.Add([]byte("bindings:\n  a: \"[\"\n"))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/lexer"
@@ -33,7 +34,17 @@ const (
 type Repository struct {
 	Project  uuid.UUID           // uuid.Nil when the file names none
 	Model    string              // path of the model, relative to the root
-	Bindings map[string][]string // element key → globs, relative to the root
+	Bindings map[string][]string // element key → globs, relative to the folder of the file
+	None     map[string]string   // element key → why it has no code here; such an element is neither scored nor missed
+	Ignore   []string            // globs of code that the model need not say anything about
+	Waivers  []Waiver            // findings of drift that are known and accepted for a while
+}
+
+// Waiver accepts one finding until a day.
+type Waiver struct {
+	Fingerprint string    // of the finding, as `stele drift run` shows it
+	Reason      string    // why, for whoever reads the file
+	Expires     time.Time // first day, in UTC, on which it no longer holds
 }
 
 // ReadRepository reads stele.yaml in folder root; found is false when there is none.
@@ -132,6 +143,13 @@ func ParseRepository(path string, text []byte) (Repository, error) {
 		Project  string              `yaml:"project"`
 		Model    string              `yaml:"model"`
 		Bindings map[string]globList `yaml:"bindings"`
+		None     map[string]string   `yaml:"none"`
+		Ignore   globList            `yaml:"ignore"`
+		Waivers  []struct {
+			Fingerprint string `yaml:"fingerprint"`
+			Reason      string `yaml:"reason"`
+			Expires     string `yaml:"expires"`
+		} `yaml:"waivers"`
 	}
 	if err := checkBounds(path, string(text)); err != nil {
 		return Repository{}, err
@@ -162,6 +180,34 @@ func ParseRepository(path string, text []byte) (Repository, error) {
 		}
 		r.Bindings[key] = globs
 	}
+	for key, reason := range file.None {
+		if strings.TrimSpace(reason) == "" {
+			return Repository{}, problem.Invalidf(path, "none: %s has no reason", key).Fix("say why it has no code here, such as: a hosted service")
+		}
+		if len(file.Bindings[key]) > 0 {
+			return Repository{}, problem.Invalidf(path, "none: %s is also under bindings", key).Fix("keep one of the two")
+		}
+	}
+	r.None = file.None
+	for _, glob := range file.Ignore {
+		if !c4model.ValidPattern(glob) || strings.TrimSpace(glob) == "" {
+			return Repository{}, problem.Invalidf(path, "ignore: %q is not a glob", glob).Fix("write a path or a glob such as examples/**")
+		}
+	}
+	r.Ignore = file.Ignore
+	for _, w := range file.Waivers {
+		expires, err := time.Parse(time.DateOnly, w.Expires)
+		switch {
+		case strings.TrimSpace(w.Fingerprint) == "":
+			return Repository{}, problem.Invalidf(path, "waivers: an entry has no fingerprint").Fix("copy it from stele drift run")
+		case strings.TrimSpace(w.Reason) == "":
+			return Repository{}, problem.Invalidf(path, "waivers: %s has no reason", w.Fingerprint).Fix("say why it is accepted")
+		case err != nil:
+			return Repository{}, problem.Invalidf(path, "waivers: %s expires on %q, which is not a day", w.Fingerprint, w.Expires).
+				Fix("write it as 2027-01-31; a waiver without an end would never be looked at again").Because(err)
+		}
+		r.Waivers = append(r.Waivers, Waiver{Fingerprint: w.Fingerprint, Reason: w.Reason, Expires: expires})
+	}
 	return r, nil
 }
 
@@ -175,11 +221,11 @@ func yamlProblem(path string, err error) error {
 	at := fmt.Sprintf("%s:%d", path, known.GetToken().Position.Line)
 	if _, typed := errors.AsType[*yaml.TypeError](err); typed { // its text speaks of Go
 		return problem.Invalidf(at, "the value has another form than is wanted").
-			Fix("write project and model as one value each, and bindings as a list of globs for each element").Because(err)
+			Fix("write project and model as one value each, bindings as a list of globs for each element, none as a reason for each, ignore as a list of globs, and waivers as a list of fingerprint, reason and expires").Because(err)
 	}
 	p := problem.Invalidf(at, "%s", known.GetMessage()).Because(err)
 	if _, unknown := errors.AsType[*yaml.UnknownFieldError](err); unknown {
-		return p.Fix("keep project, model and bindings; settings of the machine belong in the user configuration file (see `stele config`)")
+		return p.Fix("keep project, model, bindings, none, ignore and waivers; settings of the machine belong in the user configuration file (see `stele config`)")
 	}
 	return p.Fix("mend that line")
 }
