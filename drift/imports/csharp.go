@@ -1,0 +1,3 @@
+package imports
+
+func extractCSharp(text []byte) Facts { return Facts{} }

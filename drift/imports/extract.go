@@ -1,0 +1,39 @@
+package imports
+
+import (
+	"bytes"
+	"fmt"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+)
+
+// An extractor finds what a file of one language says. It reads any bytes without panicking, in time linear in their
+// number, and skips what it does not understand.
+type extractor func(text []byte) Facts
+
+var extractors = map[Language]extractor{
+	Go:     extractGo,
+	Python: extractPython,
+	Rust:   extractRust,
+	CSharp: extractCSharp,
+}
+
+// Extract says what the file at path imports and declares, by the language of its name; the empty Facts for a language that
+// is not extractable. It reads the text and the name only, so that its answer holds for every file of that name and text.
+// A text with errors of syntax gives what can still be seen. The one error is a text that is none (it holds a NUL byte).
+func Extract(path string, text []byte) (Facts, error) {
+	extract, ok := extractors[LanguageOf(path)]
+	if !ok {
+		return Facts{}, nil
+	}
+	// UTF-16, which editors on Windows write, becomes UTF-8; a byte order mark goes.
+	text, _, err := transform.Bytes(unicode.BOMOverride(transform.Nop), text)
+	if err != nil {
+		return Facts{}, fmt.Errorf("%s cannot be decoded: %w", path, err)
+	}
+	if at := bytes.IndexByte(text, 0); at >= 0 {
+		return Facts{}, fmt.Errorf("%s is not text: there is a NUL byte at offset %d", path, at)
+	}
+	return extract(text), nil
+}

@@ -1,0 +1,3 @@
+package imports
+
+func extractRust(text []byte) Facts { return Facts{} }
