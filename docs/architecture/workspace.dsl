@@ -341,6 +341,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.config -> stele.program.problem "Names the variable, or file and line"
         stele.program.config -> stele.program.c4 "Asks what a glob of a binding may be"
         stele.program.checkout -> stele.program.problem "Says what git refused"
+        stele.program.git -> stele.program.problem "Says what git refused"
     }
 
     views {

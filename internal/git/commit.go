@@ -39,9 +39,6 @@ func parseCommit(f []string) (Commit, error) {
 
 // Commit finds a commit by any name git has for it; "" is HEAD. What is not there is a problem that says what to fetch.
 func (r *Repository) Commit(ctx context.Context, ref string) (Commit, error) {
-	if ref == "" {
-		ref = "HEAD"
-	}
 	id, err := r.resolve(ctx, ref)
 	if err != nil {
 		return Commit{}, err
@@ -57,8 +54,11 @@ func (r *Repository) Commit(ctx context.Context, ref string) (Commit, error) {
 	return parseCommit(fields)
 }
 
-// resolve gives the full hash of a commit.
+// resolve gives the full hash of a commit; of HEAD for "".
 func (r *Repository) resolve(ctx context.Context, ref string) (string, error) {
+	if ref == "" {
+		ref = "HEAD"
+	}
 	if strings.HasPrefix(ref, "-") || strings.ContainsAny(ref, "\x00\n") {
 		return "", problem.Invalidf("ref", "%q is no name of a commit", ref).Fix("name a branch, a tag or a hash")
 	}
@@ -66,7 +66,7 @@ func (r *Repository) resolve(ctx context.Context, ref string) (string, error) {
 	if err == nil {
 		return strings.TrimSpace(string(out)), nil
 	}
-	var failed *Failure
+	var failed *Error
 	if !errors.As(err, &failed) {
 		return "", err
 	}

@@ -60,7 +60,7 @@ func Open(ctx context.Context, dir string) (*Repository, error) {
 
 // unopened says why git does not tell about a folder.
 func unopened(ctx context.Context, dir string, err error) error {
-	var failed *Failure
+	var failed *Error
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -78,28 +78,28 @@ func unopened(ctx context.Context, dir string, err error) error {
 // Root is the top of the working tree; "" for a repository without one.
 func (r *Repository) Root() string { return r.root }
 
-// Failure is git saying no.
-type Failure struct {
+// Error is git saying no.
+type Error struct {
 	Command string // the subcommand
 	Status  int    // exit status; -1 when it was killed
 	Text    string // what it wrote to standard error, at most 4 KB of it
 }
 
-func (f *Failure) Error() string {
-	text := strings.TrimSpace(f.Text)
+func (e *Error) Error() string {
+	text := strings.TrimSpace(e.Text)
 	if text == "" {
-		text = fmt.Sprintf("exit status %d", f.Status)
+		text = fmt.Sprintf("exit status %d", e.Status)
 	}
-	return "git " + f.Command + ": " + text
+	return "git " + e.Command + ": " + text
 }
 
 // settings hold for every call, whatever the configuration of the user or of the repository says: names come as they are,
 // nothing is paged, painted or signed, and no program that a repository names is run.
 var settings = []string{
 	"--no-pager", "--literal-pathspecs", "--no-replace-objects",
-	"-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "-c", "color.ui=false", "-c", "log.showSignature=false", "-c", "log.showRoot=true",
-	"-c", "i18n.logOutputEncoding=UTF-8", "-c", "diff.renameLimit=1000", "-c", "diff.orderFile=", "-c", "diff.ignoreSubmodules=none",
-	"-c", "blame.ignoreRevsFile=",
+	"-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "-c", "color.ui=false", "-c", "i18n.logOutputEncoding=UTF-8",
+	"-c", "log.showSignature=false", "-c", "log.showRoot=true", "-c", "log.diffMerges=separate", "-c", "diff.relative=false",
+	"-c", "diff.renameLimit=1000", "-c", "diff.orderFile=" + os.DevNull, "-c", "diff.ignoreSubmodules=none", "-c", "blame.ignoreRevsFile=",
 }
 
 // command is a call of git that ends with its context.
@@ -113,7 +113,7 @@ func (r *Repository) command(ctx context.Context, args ...string) (*exec.Cmd, *t
 	return cmd, stderr
 }
 
-// output runs git and gives what it wrote. What git refuses is a *Failure.
+// output runs git and gives what it wrote. What git refuses is a *Error.
 func (r *Repository) output(ctx context.Context, args ...string) ([]byte, error) {
 	cmd, stderr := r.command(ctx, args...)
 	var stdout bytes.Buffer
@@ -159,17 +159,15 @@ func failure(ctx context.Context, command string, err error, stderr *tail) error
 	if ctx.Err() != nil {
 		return fmt.Errorf("git %s: %w", command, ctx.Err())
 	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return &Failure{Command: command, Status: exit.ExitCode(), Text: stderr.String()}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return &Error{Command: command, Status: exit.ExitCode(), Text: stderr.String()}
 	}
 	return fmt.Errorf("git %s: %w", command, err)
 }
 
 // status is the exit status of a call that git refused; 0 for any other error and for none.
 func status(err error) int {
-	var failed *Failure
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*Error](err); ok {
 		return failed.Status
 	}
 	return 0

@@ -41,11 +41,7 @@ type HistoryQuery struct {
 // are detected. An error ends the sequence; leaving the loop ends git.
 func (r *Repository) History(ctx context.Context, q HistoryQuery) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		from := q.Commit
-		if from == "" {
-			from = "HEAD"
-		}
-		id, err := r.resolve(ctx, from)
+		id, err := r.resolve(ctx, q.Commit)
 		if err != nil {
 			yield(Change{}, err)
 			return

@@ -32,11 +32,8 @@ type Entry struct {
 	Mode Mode
 }
 
-// Tree lists the files of a commit, sorted by path (bytewise).
+// Tree lists the files of a commit ("" is HEAD), sorted by path (bytewise).
 func (r *Repository) Tree(ctx context.Context, commit string) ([]Entry, error) {
-	if commit == "" {
-		commit = "HEAD"
-	}
 	id, err := r.resolve(ctx, commit)
 	if err != nil {
 		return nil, err
@@ -101,13 +98,13 @@ type Blobs struct {
 	err    error // what broke the conversation; nothing is read after it
 }
 
-// TooLarge says that a text was not read because of its size.
-type TooLarge struct {
+// TooLargeError says that a text was not read because of its size.
+type TooLargeError struct {
 	Blob        string
 	Size, Limit int64 // bytes
 }
 
-func (e *TooLarge) Error() string {
+func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("blob %s has %d bytes, more than %d", e.Blob, e.Size, e.Limit)
 }
 
@@ -133,7 +130,7 @@ func (r *Repository) Blobs(ctx context.Context) (*Blobs, error) {
 	return &Blobs{cmd: cmd, in: in, out: bufio.NewReaderSize(out, buffer), cancel: cancel, stderr: stderr}, nil
 }
 
-// Read gives the text of a blob. One of more than limit bytes is a *TooLarge error, after which reading goes on; so does it
+// Read gives the text of a blob. One of more than limit bytes is a *TooLargeError error, after which reading goes on; so does it
 // after a blob that the repository does not have. Git sends a large text all the same: leave it out by Entry.Size where
 // that is known.
 func (b *Blobs) Read(blob string, limit int64) ([]byte, error) {
@@ -169,7 +166,7 @@ func (b *Blobs) Read(blob string, limit int64) ([]byte, error) {
 		if kind != "blob" {
 			return nil, fmt.Errorf("git cat-file: %s is a %s, not a text", blob, kind)
 		}
-		return nil, &TooLarge{Blob: blob, Size: size, Limit: limit}
+		return nil, &TooLargeError{Blob: blob, Size: size, Limit: limit}
 	}
 	text := make([]byte, size+1)
 	if _, err := io.ReadFull(b.out, text); err != nil {

@@ -35,6 +35,7 @@ func New(t testing.TB) *Repo {
 }
 
 func in(t testing.TB, dir string) *Repo {
+	t.Helper()
 	return &Repo{Dir: dir, t: t, author: "Ana", email: "ana@example.com", when: First}
 }
 
