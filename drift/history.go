@@ -1,0 +1,285 @@
+package drift
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/drift/imports"
+	"github.com/stele-dev/stele/internal/git"
+)
+
+// historian finds when findings began, by walking the first parents of the commit back, with today's bindings.
+type historian struct {
+	ev       *evaluation
+	repo     *git.Repository
+	report   *Report
+	options  Options
+	shallow  bool
+	position map[string]int // of a commit among the first parents, 0 being the analysed one
+	byBlob   map[string]string
+	blobs    *git.Blobs
+	budget   int // texts still to be read for the sake of history
+	inputs   map[string]*Input
+}
+
+// maxHistoryTexts bounds the texts of earlier commits that are read in one run, so that a run ends in seconds on any history.
+const maxHistoryTexts = 6000
+
+// tracker follows one finding backwards. step sees the commits that touched its paths, newest first, and tells when the one
+// that made the check fail is found.
+type tracker struct {
+	finding *Finding
+	paths   []string // literal; "" is everything
+	step    func(git.Change) bool
+	done    bool
+}
+
+// tellHistory fills Since, Outcome and MovedTo of the findings, and History of the report.
+func (ev *evaluation) tellHistory(ctx context.Context, repo *git.Repository, r *Report, o Options) error {
+	shallow, err := repo.Shallow(ctx)
+	if err != nil {
+		return err
+	}
+	r.History = "full"
+	if shallow {
+		r.History = "shallow"
+	}
+	if len(r.Findings) == 0 {
+		return nil
+	}
+	h := &historian{
+		ev: ev, repo: repo, report: r, options: o, shallow: shallow, position: map[string]int{}, byBlob: map[string]string{}, budget: maxHistoryTexts,
+		inputs: map[string]*Input{},
+	}
+	chain, err := repo.Ancestors(ctx, ev.in.Commit.ID, o.History)
+	if err != nil {
+		return err
+	}
+	for i, id := range chain {
+		h.position[id] = i
+	}
+	for _, f := range ev.fs.all {
+		h.byBlob[f.Blob] = f.Path
+	}
+	if h.blobs, err = repo.Blobs(ctx); err != nil {
+		return err
+	}
+	defer h.blobs.Close()
+	if err := h.trackFiles(ctx); err != nil {
+		return err
+	}
+	if err := h.trackImports(ctx); err != nil {
+		return err
+	}
+	return h.findCauses(ctx)
+}
+
+// began records the commit that made a check fail.
+func (h *historian) began(f *Finding, c git.Commit) {
+	f.Since = &Since{Commit: c.ID, Time: c.Time, Author: c.Author, Subject: c.Subject, Cause: CodeChanged}
+	switch {
+	case len(c.Parents) > 0:
+		f.Since.LastGood = c.Parents[0]
+	case h.shallow:
+		f.Since.AtOrBefore = true // the history begins here only because it was cut
+	}
+}
+
+// trackFiles follows the findings that paths alone decide, in one walk.
+func (h *historian) trackFiles(ctx context.Context) error {
+	var trackers []*tracker
+	for i := range h.report.Findings {
+		switch f := &h.report.Findings[i]; f.Check {
+		case Existence:
+			trackers = append(trackers, h.existenceTracker(f))
+		case LanguageMismatch:
+			trackers = append(trackers, h.languageTracker(f))
+		case UndocumentedCode:
+			trackers = append(trackers, h.folderTracker(f))
+		case AbsentDependency, UndocumentedDependency, AmbiguousBinding, DanglingReference:
+		}
+	}
+	if len(trackers) == 0 {
+		return nil
+	}
+	var paths []string
+	for _, t := range trackers {
+		paths = append(paths, t.paths...)
+	}
+	if slices.Contains(paths, "") {
+		paths = nil
+	}
+	slices.Sort(paths)
+	left, seen := len(trackers), 0
+	var last git.Commit
+	query := git.HistoryQuery{Commit: h.ev.in.Commit.ID, Paths: slices.Compact(paths), Whole: true, Limit: h.options.History}
+	for change, err := range h.repo.History(ctx, query) {
+		if err != nil {
+			return fmt.Errorf("reading history: %w", err)
+		}
+		seen++
+		last = change.Commit
+		for _, t := range trackers {
+			if !t.done && t.step(change) {
+				t.done = true
+				left--
+				h.began(t.finding, change.Commit)
+			}
+		}
+		if left == 0 {
+			break
+		}
+	}
+	complete := !h.shallow && seen < h.options.History
+	for _, t := range trackers {
+		switch {
+		case t.done:
+		case complete && t.finding.Check == Existence:
+			t.finding.Outcome = NeverMatched
+		case !complete && last.ID != "":
+			h.began(t.finding, last)
+			t.finding.Since.AtOrBefore = true
+		}
+	}
+	return nil
+}
+
+// existenceTracker waits for the commit that took the last file of a binding away.
+func (h *historian) existenceTracker(f *Finding) *tracker {
+	pattern := f.Subject
+	return &tracker{finding: f, paths: []string{c4model.StaticPrefix(strings.TrimPrefix(pattern, "/"))}, step: func(c git.Change) bool {
+		removed, there := h.removed(c, func(name string) bool { return c4model.Matches(pattern, name) })
+		if removed == 0 {
+			return false
+		}
+		if 2*len(there) > removed {
+			f.Outcome, f.MovedTo = Moved, destination(pattern, there)
+			f.Message += fmt.Sprintf("; most of it moved to %s", f.MovedTo)
+		}
+		return true
+	}}
+}
+
+// removed counts the files of a kind that a commit took away, and gives where those that it moved are now.
+func (h *historian) removed(c git.Change, of func(string) bool) (n int, there []string) {
+	for _, fc := range c.Files {
+		switch {
+		case fc.Status == 'D' && of(fc.Path):
+			n++
+			if at, ok := h.byBlob[fc.Old]; ok { // moved in a way that the commit does not show
+				there = append(there, at)
+			}
+		case fc.Status == 'R' && of(fc.From) && !of(fc.Path):
+			n++
+			if _, ok := h.ev.fs.byPath[fc.Path]; ok {
+				there = append(there, fc.Path)
+			} else if at, ok := h.byBlob[fc.New]; ok { // moved again, later
+				there = append(there, at)
+			}
+		}
+	}
+	return n, there
+}
+
+// destination names where the files of a binding went: the file itself, or the innermost folder that holds them all.
+func destination(pattern string, there []string) string {
+	slices.Sort(there)
+	if len(there) == 1 && !strings.ContainsAny(pattern, "*?[{") && path.Ext(pattern) == path.Ext(there[0]) && path.Ext(pattern) != "" {
+		return there[0]
+	}
+	common := parent(there[0])
+	for _, p := range there[1:] {
+		for common != "" && !below(p, common) {
+			common = parent(common)
+		}
+	}
+	if common == "" {
+		return there[0]
+	}
+	return common
+}
+
+// languageTracker waits for the commit that took the last file of the named languages away.
+func (h *historian) languageTracker(f *Finding) *tracker {
+	el := h.ev.el
+	at := el.byKey[c4model.FoldKey(f.Element)]
+	var patterns, paths []string
+	for i := range el.all {
+		if el.inside(i, at) {
+			for _, b := range el.bindings[i] {
+				patterns = append(patterns, h.ev.in.Bindings[b].Pattern)
+				paths = append(paths, c4model.StaticPrefix(strings.TrimPrefix(h.ev.in.Bindings[b].Pattern, "/")))
+			}
+		}
+	}
+	owners := c4model.NewOwnership(patterns)
+	named := imports.Languages(el.all[at].Technology)
+	of := func(name string) bool {
+		found := map[imports.Language]int{imports.LanguageOf(name): 1}
+		return slices.ContainsFunc(named, func(l imports.Language) bool { return speaks(found, l) }) && len(owners.Covering(name)) > 0
+	}
+	return &tracker{finding: f, paths: paths, step: func(c git.Change) bool {
+		n, _ := h.removed(c, of)
+		return n > 0
+	}}
+}
+
+// folderTracker waits for the commit that brought the first source file of a folder, going back from those there now.
+func (h *historian) folderTracker(f *Finding) *tracker {
+	counts := func(name string) bool {
+		return below(name, f.Subject) && imports.IsCode(imports.LanguageOf(name)) && !supporting[imports.LanguageOf(name)] && !imports.IsTest(name) &&
+			!foreign(name, h.ev.in.Root) && !side(name, h.ev.in.Root) && !h.ev.ignored(name)
+	}
+	there := map[string]bool{}
+	for _, file := range h.ev.fs.all {
+		if counts(file.Path) {
+			there[file.Path] = true
+		}
+	}
+	return &tracker{finding: f, paths: []string{f.Subject}, step: func(c git.Change) bool {
+		for _, fc := range c.Files {
+			switch fc.Status {
+			case 'A', 'C':
+				delete(there, fc.Path)
+			case 'D':
+				if counts(fc.Path) {
+					there[fc.Path] = true
+				}
+			case 'R':
+				delete(there, fc.Path)
+				if counts(fc.From) {
+					there[fc.From] = true
+				}
+			}
+		}
+		return len(there) == 0
+	}}
+}
+
+// facts gives what a file said at an earlier commit. ok is false when the budget is used up or the text cannot be read.
+func (h *historian) facts(name, blob string) (imports.Facts, bool) {
+	language := imports.LanguageOf(name)
+	if blob == "" || !imports.IsExtractable(language) {
+		return imports.Facts{}, blob == ""
+	}
+	if known, ok := h.options.Cache.Facts(blob, language); ok {
+		return known, true
+	}
+	if h.budget--; h.budget < 0 {
+		return imports.Facts{}, false
+	}
+	text, err := h.blobs.Read(blob, maxSource)
+	if err != nil {
+		return imports.Facts{}, false
+	}
+	facts, err := imports.Extract(name, text)
+	if err != nil {
+		return imports.Facts{}, true
+	}
+	h.options.Cache.Keep(blob, language, facts)
+	return facts, true
+}
