@@ -53,6 +53,7 @@ const (
 	Module   Kind = "module"   // Rust's mod x;, which makes the file a part of the crate
 	Dynamic  Kind = "dynamic"  // import("./x"), require("./x") within a function
 	Reexport Kind = "reexport" // export … from
+	Path     Kind = "path"     // a name written with its path in code, without an import: Rust's crate::auth::check()
 )
 
 // Tree is one commit as a Resolver sees it.

@@ -1,7 +1,6 @@
 package imports
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 )
@@ -10,7 +9,7 @@ import (
 // import a.b gives Spec "a.b". Those under if TYPE_CHECKING are TypeOnly; importlib.import_module and __import__ with a
 // literal name are Dynamic.
 func extractPython(text []byte) Facts {
-	p := pythonParser{pythonScanner: pythonScanner{text: text, line: 1, fresh: true}, typeIndent: -1}
+	p := pythonParser{pythonScanner: pythonScanner{text: string(text), line: 1, fresh: true}, typeIndent: -1}
 	p.file()
 	slices.SortStableFunc(p.facts.Imports, func(a, b Import) int { return a.Line - b.Line })
 	return p.facts
@@ -31,7 +30,7 @@ const (
 
 // pythonScanner splits Python into tokens. Comments, blank lines and joined lines are not seen by its reader.
 type pythonScanner struct {
-	text   []byte
+	text   string
 	pos    int
 	line   int
 	depth  int  // of brackets, in which lines do not end
@@ -60,8 +59,8 @@ func (s *pythonScanner) next() pythonToken {
 			s.skipComment()
 		case c == '\\':
 			s.pos++
-			if rest := s.text[s.pos:]; len(rest) > 0 && (rest[0] == '\n' || bytes.HasPrefix(rest, []byte("\r\n"))) {
-				s.pos += bytes.IndexByte(rest, '\n') + 1
+			if rest := s.text[s.pos:]; len(rest) > 0 && (rest[0] == '\n' || strings.HasPrefix(rest, "\r\n")) {
+				s.pos += strings.IndexByte(rest, '\n') + 1
 				s.line++
 			}
 		case c == '"', c == '\'':
@@ -86,8 +85,8 @@ func (s *pythonScanner) startLine() {
 	if s.pos < len(s.text) && s.text[s.pos] == '#' {
 		s.skipComment()
 	}
-	if rest := s.text[s.pos:]; len(rest) == 0 || rest[0] == '\n' || bytes.HasPrefix(rest, []byte("\r\n")) {
-		if end := bytes.IndexByte(rest, '\n'); end >= 0 {
+	if rest := s.text[s.pos:]; len(rest) == 0 || rest[0] == '\n' || strings.HasPrefix(rest, "\r\n") {
+		if end := strings.IndexByte(rest, '\n'); end >= 0 {
 			s.pos += end + 1
 			s.line++
 			s.fresh = true
@@ -103,9 +102,9 @@ func (s *pythonScanner) startLine() {
 }
 
 // startsStatement tells whether a line begins with a word that cannot be within brackets.
-func startsStatement(line []byte) bool {
+func startsStatement(line string) bool {
 	for _, word := range []string{"import ", "def ", "class "} {
-		if bytes.HasPrefix(line, []byte(word)) {
+		if strings.HasPrefix(line, word) {
 			return true
 		}
 	}
@@ -113,7 +112,7 @@ func startsStatement(line []byte) bool {
 }
 
 func (s *pythonScanner) skipComment() {
-	if end := bytes.IndexByte(s.text[s.pos:], '\n'); end >= 0 {
+	if end := strings.IndexByte(s.text[s.pos:], '\n'); end >= 0 {
 		s.pos += end
 		return
 	}
@@ -128,28 +127,28 @@ func (s *pythonScanner) name() pythonToken {
 	if s.pos < len(s.text) && (s.text[s.pos] == '"' || s.text[s.pos] == '\'') && isStringPrefix(s.text[start:s.pos]) {
 		return s.literal()
 	}
-	return pythonToken{kind: pythonName, text: string(s.text[start:s.pos]), line: s.line}
+	return pythonToken{kind: pythonName, text: s.text[start:s.pos], line: s.line}
 }
 
 // isStringPrefix tells whether letters before a quote belong to the literal: r, b, u, f, t and their pairs.
-func isStringPrefix(letters []byte) bool {
-	return len(letters) <= 2 && len(bytes.Trim(letters, "rRbBuUfFtT")) == 0
+func isStringPrefix(letters string) bool {
+	return len(letters) <= 2 && len(strings.Trim(letters, "rRbBuUfFtT")) == 0
 }
 
 // literal reads a string. One in single quotes that is not closed ends with its line.
 func (s *pythonScanner) literal() pythonToken {
 	token := pythonToken{kind: pythonString, line: s.line}
 	quote := s.text[s.pos : s.pos+1]
-	if triple := bytes.Repeat(quote, 3); bytes.HasPrefix(s.text[s.pos:], triple) {
+	if triple := strings.Repeat(quote, 3); strings.HasPrefix(s.text[s.pos:], triple) {
 		quote = triple
 	}
 	s.pos += len(quote)
 	start, escaped := s.pos, false
 	for s.pos < len(s.text) {
 		switch c := s.text[s.pos]; {
-		case c == quote[0] && bytes.HasPrefix(s.text[s.pos:], quote):
+		case c == quote[0] && strings.HasPrefix(s.text[s.pos:], quote):
 			if !escaped {
-				token.text = string(s.text[start:s.pos])
+				token.text = s.text[start:s.pos]
 			}
 			s.pos += len(quote)
 			return token
@@ -200,7 +199,9 @@ type pythonParser struct {
 
 func (p *pythonParser) advance() { p.token = p.next() }
 
-func (p *pythonParser) is(word string) bool { return p.token.kind == pythonName && p.token.text == word }
+func (p *pythonParser) is(word string) bool {
+	return p.token.kind == pythonName && p.token.text == word
+}
 
 func (p *pythonParser) file() {
 	p.advance()
