@@ -39,7 +39,7 @@ func (ev *evaluation) fix(f Finding) Fix {
 	case AmbiguousBinding:
 		return Fix{File: ev.settings(), Action: change, Advice: fmt.Sprintf("bind one of %s and %s to the files, or one of them more exactly", f.Element, f.Subject)}
 	case DanglingReference:
-		return Fix{File: f.File, Action: remove, Old: f.Element, Advice: "or write the key that the element has in the model now"}
+		return Fix{File: f.File, Action: remove, Section: f.Subject, Element: f.Element, Advice: "or write the key that the element has in the model now"}
 	}
 	return Fix{}
 }
@@ -65,20 +65,29 @@ func (ev *evaluation) relationship(from, to string) string {
 }
 
 func (ev *evaluation) fixExistence(f Finding) Fix {
-	file, line := f.File, f.Line
+	fix := Fix{File: f.File, Line: f.Line, Action: remove, Old: f.Subject, Advice: fmt.Sprintf("or remove %s from the model, if it is gone for good", f.Element)}
+	inside := func(pattern string) string { return pattern }
 	for _, b := range ev.in.Bindings {
 		if c4model.FoldKey(b.Element) == c4model.FoldKey(f.Element) && b.Pattern == f.Subject && b.Source == config.RepositoryFile {
-			file, line = ev.settings(), 0
+			inside = ev.inside
+			fix.File, fix.Line, fix.Section, fix.Element, fix.Old = ev.settings(), 0, "bindings", f.Element, ev.inside(f.Subject)
 		}
 	}
-	if f.MovedTo != "" {
-		return Fix{File: file, Line: line, Action: change, Old: f.Subject, New: ev.movedPattern(f)}
+	switch {
+	case f.MovedTo != "" && (fix.Section == "" || below(f.MovedTo, ev.in.Root)):
+		fix.Action, fix.New, fix.Advice = change, inside(ev.movedPattern(f)), ""
+	case f.Outcome == NeverMatched:
+		fix.Advice = "correct the path: no commit ever had such a file"
 	}
-	advice := fmt.Sprintf("or remove %s from the model, if it is gone for good", f.Element)
-	if f.Outcome == NeverMatched {
-		advice = "correct the path: no commit ever had such a file"
+	return fix
+}
+
+// inside makes a pattern of the repository one of the project's stele.yaml.
+func (ev *evaluation) inside(pattern string) string {
+	if ev.in.Root == "" {
+		return pattern
 	}
-	return Fix{File: file, Line: line, Action: remove, Old: f.Subject, Advice: advice}
+	return strings.TrimPrefix(strings.TrimPrefix(pattern, "/"), ev.in.Root+"/")
 }
 
 // movedPattern is the pattern for where the files went, with the wildcards that the old one ended in.
@@ -115,9 +124,47 @@ func (ev *evaluation) fixUndocumentedCode(f Finding) Fix {
 			break
 		}
 	}
-	inside := strings.TrimPrefix(strings.TrimPrefix(f.Subject, ev.in.Root), "/")
-	if best == "" {
-		return Fix{File: ev.settings(), Action: add, New: "ignore: [" + inside + "/**]"}
+	fix := Fix{File: ev.settings(), Action: add, Section: "ignore", New: anyName.Replace(ev.inside(f.Subject)) + "/**"}
+	if best != "" {
+		fix.Section, fix.Element, fix.Advice = "bindings", best, "or make an element for it, or list it under ignore"
 	}
-	return Fix{File: ev.settings(), Action: add, New: fmt.Sprintf("bindings: {%s: [%s/**]}", best, inside), Advice: "or make an element for it, or list it under ignore"}
+	return fix
+}
+
+// anyName puts the wildcard for one character where a folder's name has one that means something else in a pattern.
+var anyName = strings.NewReplacer("*", "?", "[", "?", "]", "?", "{", "?", "}", "?", `\`, "?", "!", "?", "#", "?")
+
+// String says the fix in one line. Names in it are as the model and the repository have them.
+func (f Fix) String() string {
+	where := f.File
+	if where == "" {
+		where = "the model"
+	} else if f.Line > 0 {
+		where = fmt.Sprintf("%s:%d", f.File, f.Line)
+	}
+	var text string
+	switch {
+	case f.Section == "ignore" && f.New != "":
+		text = fmt.Sprintf("add %s to ignore in %s", f.New, where)
+	case f.Section != "" && f.Action == add:
+		text = fmt.Sprintf("add %s to %s of %s in %s", f.New, f.Section, f.Element, where)
+	case f.Section != "" && f.Action == change && f.New != "":
+		text = fmt.Sprintf("change %s to %s in %s of %s in %s", f.Old, f.New, f.Section, f.Element, where)
+	case f.Section != "" && f.Action == remove && f.Old != "":
+		text = fmt.Sprintf("remove %s from %s of %s in %s", f.Old, f.Section, f.Element, where)
+	case f.Section != "" && f.Action == remove:
+		text = fmt.Sprintf("remove %s from %s in %s", f.Element, f.Section, where)
+	case f.Action == add && f.New != "":
+		text = fmt.Sprintf("add to %s: %s", where, f.New)
+	case f.Action == change && f.New != "":
+		text = fmt.Sprintf("change %s to %s in %s", f.Old, f.New, where)
+	case f.Action == remove && f.Old != "":
+		text = fmt.Sprintf("remove from %s: %s", where, f.Old)
+	default:
+		return f.Advice
+	}
+	if f.Advice != "" {
+		text += ", " + f.Advice
+	}
+	return text
 }

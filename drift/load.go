@@ -105,6 +105,9 @@ func (s Source) readModel(ctx context.Context, files *treeFS, settings config.Re
 		in.ModelFile = cleanRoot(s.Root)
 	}
 	source, err := formats.FindIn(ctx, root, in.ModelFile)
+	if problem.Is(err, problem.NotFound) && s.ModelFile == "" && settings.Model != "" {
+		return problem.Invalidf(in.SettingsFile, "it names the model %s, and the commit has none there", settings.Model).Fix("correct its line model, or commit the file").Because(err)
+	}
 	if err != nil {
 		return err
 	}

@@ -143,12 +143,16 @@ type Place struct {
 
 // Fix says how to make the two sides agree again by changing the model or stele.yaml.
 type Fix struct {
-	File   string `json:"file"`             // model file or stele.yaml
+	File   string `json:"file"`             // model file or stele.yaml; "" when the model is not tracked
 	Action string `json:"action"`           // add, change, remove
-	Line   int    `json:"line,omitempty"`   // of the line to change or remove; 0 for one to add
+	Line   int    `json:"line,omitempty"`   // of the line to change or remove, or of the element it belongs to; 0 for one to add
 	Old    string `json:"old,omitempty"`    // what is there
 	New    string `json:"new,omitempty"`    // what should be
 	Advice string `json:"advice,omitempty"` // in words, when code and not model should change or a person has to choose
+	// Section and Element say where in stele.yaml: bindings, none or ignore, and the key there. Old and New are then patterns
+	// relative to its folder. Section is "" for a fix of the model.
+	Section string `json:"section,omitempty"`
+	Element string `json:"element,omitempty"`
 }
 
 // Since is the commit that made a check fail, on the first-parent chain of the analysed branch.
