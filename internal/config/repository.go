@@ -221,7 +221,8 @@ func yamlProblem(path string, err error) error {
 	at := fmt.Sprintf("%s:%d", path, known.GetToken().Position.Line)
 	if _, typed := errors.AsType[*yaml.TypeError](err); typed { // its text speaks of Go
 		return problem.Invalidf(at, "the value has another form than is wanted").
-			Fix("write project and model as one value each, bindings as a list of globs for each element, none as a reason for each, ignore as a list of globs, and waivers as a list of fingerprint, reason and expires").Because(err)
+			Fix("write project and model as one value each, bindings as a list of globs for each element, none as a reason for each, " +
+				"ignore as a list of globs, and waivers as a list of fingerprint, reason and expires").Because(err)
 	}
 	p := problem.Invalidf(at, "%s", known.GetMessage()).Because(err)
 	if _, unknown := errors.AsType[*yaml.UnknownFieldError](err); unknown {
