@@ -60,6 +60,8 @@ type Report struct {
 	Reason        string            `json:"reason,omitempty"` // why it was not checked
 	Fixes         []string          `json:"fixes,omitempty"`  // what to do then, commands first
 	Score         *int              `json:"score"`            // 0 to 100, null when not checked; 100 means the code matches the model
+	Passed        int               `json:"passed"`           // weight of the checks that pass
+	Weight        int               `json:"weight"`           // of all checks that apply
 	Coverage      *int              `json:"coverage"`         // 0 to 100: how much of the model in scope is bound to code
 	Commit        string            `json:"commit"`
 	CommittedAt   time.Time         `json:"committed_at"`

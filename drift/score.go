@@ -9,8 +9,8 @@ import (
 	"github.com/stele-dev/stele/internal/config"
 )
 
-// score is floor(100 × passed ÷ weight), at least 1 when anything passes. weight is not 0.
-func score(passed, weight int) int {
+// Score is floor(100 × passed ÷ weight), at least 1 when anything passes, so that 0 means that nothing does. weight is not 0.
+func Score(passed, weight int) int {
 	s := 100 * passed / weight
 	if s == 0 && passed > 0 {
 		return 1
@@ -120,8 +120,9 @@ func (ev *evaluation) count(r *Report, kept []check) {
 		}
 	}
 	r.Levels, r.Elements = finish(levels), finish(elements)
+	r.Passed, r.Weight = all.passed, all.weight
 	if all.weight > 0 {
-		s := score(all.passed, all.weight)
+		s := Score(all.passed, all.weight)
 		r.Score = &s
 	}
 	for _, c := range kept {
@@ -146,7 +147,7 @@ func (ev *evaluation) count(r *Report, kept []check) {
 func finish(m map[string]*tally) map[string]Tally {
 	out := make(map[string]Tally, len(m))
 	for key, t := range m {
-		out[key] = Tally{Score: score(t.passed, t.weight), Passed: t.passed, Weight: t.weight}
+		out[key] = Tally{Score: Score(t.passed, t.weight), Passed: t.passed, Weight: t.weight}
 	}
 	return out
 }

@@ -90,6 +90,8 @@ type Caller struct {
 	Bound uuid.UUID
 	// CreateProjects lets a caller of role ci create a project.
 	CreateProjects bool
+	// Tracked lets a caller of role ci speak for the tracked branch of a project: its runs put memories in doubt.
+	Tracked bool
 }
 
 // Seen is the state of the code a writer had before them.

@@ -194,7 +194,8 @@ type Doubt struct {
 	Cause   string    // drifted, evidence_gone, rewritten, disputed
 	Element uuid.UUID // uuid.Nil when none
 	Since   time.Time
-	Reason  string // words
+	Reason  string    // words
+	Stamp   uuid.UUID // that makes it; uuid.Nil when none does
 }
 
 // AuditEntry is one line of the append-only trail: ids and verbs, never content.
@@ -222,7 +223,9 @@ const (
 	VerbErase     Verb = "erase"
 	VerbEdit      Verb = "edit"
 	VerbAttach    Verb = "attach"
+	VerbDoubt     Verb = "doubt"
 
+	VerbPushRun         Verb = "push_run"
 	VerbImportModel     Verb = "import_model"
 	VerbImportDecisions Verb = "import_decisions"
 	VerbCreateProject   Verb = "create_project"
