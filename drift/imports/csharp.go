@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// extractCSharp finds the using directives of C# (also global, static and aliases, of which the target is the Spec), the
-// namespaces that are declared and the types at their level. Both branches of #if are read.
+// extractCSharp finds the using directives of C# (also global, static and aliases, of which the target is the Spec) with
+// the namespace they stand in as Name, the namespaces that are declared and the types at their level. Both branches of #if
+// are read.
 func extractCSharp(text []byte) Facts {
 	p := cSharpParser{cSharpScanner: cSharpScanner{text: string(text), line: 1, lineStart: true}}
 	p.file()
@@ -344,8 +345,16 @@ func (p *cSharpParser) using() {
 		p.advance()
 	}
 	if p.token.kind == ';' {
-		p.facts.Imports = append(p.facts.Imports, Import{Spec: name, Line: line})
+		p.facts.Imports = append(p.facts.Imports, Import{Spec: name, Name: p.namespaceName(), Line: line})
 	}
+}
+
+// namespaceName gives the full name of the namespace that is open; "" for none.
+func (p *cSharpParser) namespaceName() string {
+	if last := len(p.namespaces) - 1; last >= 0 {
+		return p.namespaces[last]
+	}
+	return ""
 }
 
 func (p *cSharpParser) namespace() {
@@ -354,8 +363,8 @@ func (p *cSharpParser) namespace() {
 	if name == "" {
 		return
 	}
-	if last := len(p.namespaces) - 1; last >= 0 {
-		name = p.namespaces[last] + "." + name
+	if outer := p.namespaceName(); outer != "" {
+		name = outer + "." + name
 	}
 	if p.token.kind != '{' && p.token.kind != ';' || len(name) > maxNamespace {
 		return

@@ -3,6 +3,7 @@ package imports
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
@@ -35,5 +36,21 @@ func Extract(path string, text []byte) (Facts, error) {
 	if at := bytes.IndexByte(text, 0); at >= 0 {
 		return Facts{}, fmt.Errorf("%s is not text: there is a NUL byte at offset %d", path, at)
 	}
-	return extract(text), nil
+	facts := extract(text)
+	facts.detach()
+	return facts, nil
+}
+
+// detach copies the strings, which are parts of the file's text and would keep all of it in memory.
+func (f *Facts) detach() {
+	for i := range f.Packages {
+		f.Packages[i] = strings.Clone(f.Packages[i])
+	}
+	for i := range f.Types {
+		f.Types[i] = strings.Clone(f.Types[i])
+	}
+	for i := range f.Imports {
+		f.Imports[i].Spec = strings.Clone(f.Imports[i].Spec)
+		f.Imports[i].Name = strings.Clone(f.Imports[i].Name)
+	}
 }

@@ -38,9 +38,11 @@ type Facts struct {
 
 // Import is one imported thing.
 type Import struct {
-	Spec string `json:"spec"`           // as written: "net/http", "./user", "..models", "com.acme.orders.*", "crate::auth::token"
-	Name string `json:"name,omitempty"` // the imported name where it may itself be a module: Python's from Spec import Name
-	Line int    `json:"line"`           // 1-based
+	Spec string `json:"spec"` // as written: "net/http", "./user", "..models", "com.acme.orders.*", "crate::auth::token"
+	// Name is what else the meaning takes. Python: the imported name, which may itself be a module (from Spec import Name). Rust:
+	// the file of #[path = "…"] mod. C#: the namespace that a using stands in.
+	Name string `json:"name,omitempty"`
+	Line int    `json:"line"` // 1-based
 	Kind Kind   `json:"kind,omitempty"`
 }
 

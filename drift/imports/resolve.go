@@ -109,24 +109,35 @@ type repository struct {
 	facts   map[string]Facts
 	present map[string]bool     // files
 	content map[string][]string // files directly in a folder, as paths, sorted; folders that only hold folders have none
+	folders map[string][]string // folders directly in a folder, as paths, in the order of their first files
 	unread  []Unread
 }
 
 func newRepository(tree Tree, facts map[string]Facts) *repository {
-	repo := &repository{tree: tree, facts: facts, present: map[string]bool{}, content: map[string][]string{}}
+	repo := &repository{tree: tree, facts: facts, present: map[string]bool{}, content: map[string][]string{}, folders: map[string][]string{}}
 	for _, file := range tree.Files() {
 		repo.present[file] = true
 		folder := path.Dir(file)
+		repo.enter(folder)
 		repo.content[folder] = append(repo.content[folder], file)
-		for folder != "." {
-			folder = path.Dir(folder)
-			if _, known := repo.content[folder]; known {
-				break
-			}
-			repo.content[folder] = nil
-		}
 	}
 	return repo
+}
+
+// enter makes a folder and those above it known.
+func (r *repository) enter(folder string) {
+	for {
+		if _, known := r.content[folder]; known {
+			return
+		}
+		r.content[folder] = nil
+		if folder == "." || folder == "/" {
+			return
+		}
+		parent := path.Dir(folder)
+		r.folders[parent] = append(r.folders[parent], folder)
+		folder = parent
+	}
 }
 
 // isFile tells whether file is tracked.
