@@ -18,6 +18,14 @@ var extractors = map[Language]extractor{
 	Python: extractPython,
 	Rust:   extractRust,
 	CSharp: extractCSharp,
+
+	TypeScript: extractTypeScript,
+	JavaScript: extractTypeScript,
+	Svelte:     extractSvelte,
+	Vue:        extractVue,
+	Java:       extractJava,
+	Kotlin:     extractKotlin,
+	Scala:      extractScala,
 }
 
 // Extract says what the file at path imports and declares, by the language of its name; the empty Facts for a language that
