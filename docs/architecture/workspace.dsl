@@ -102,6 +102,16 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/c4model/structurizr"
                         }
                     }
+                    likec4 = component "LikeC4 reader" "Reads the folder of a LikeC4 project as one model." "Go" {
+                        properties {
+                            path "/c4model/likec4"
+                        }
+                    }
+                    plantuml = component "C4-PlantUML reader" "Reads C4 diagrams of PlantUML and Mermaid and merges them into one model." "Go" {
+                        properties {
+                            path "/c4model/plantuml"
+                        }
+                    }
                     retrieval = component "Retrieval sets" "Sets of memories and questions to measure recall by, and the scores of a run." "Go" {
                         properties {
                             path "/internal/retrieval"
@@ -310,9 +320,15 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.remote -> stele.program.problem "Says who is away, or which setting is wrong"
         stele.program.formats -> stele.program.c4 "Hands models on"
         stele.program.formats -> stele.program.structurizr "Reads Structurizr models"
+        stele.program.formats -> stele.program.likec4 "Reads LikeC4 models"
+        stele.program.formats -> stele.program.plantuml "Reads C4 diagrams"
         stele.program.formats -> stele.program.problem "Says which formats there are"
         stele.program.structurizr -> stele.program.c4 "Makes models"
         stele.program.structurizr -> stele.program.problem "Says what was expected where"
+        stele.program.likec4 -> stele.program.c4 "Makes models"
+        stele.program.likec4 -> stele.program.problem "Says what was expected where"
+        stele.program.plantuml -> stele.program.c4 "Makes models"
+        stele.program.plantuml -> stele.program.problem "Says what was expected where"
         stele.program.c4 -> stele.program.problem "Says what was wrong"
 
         stele.program.store -> stele.program.memory "Implements its Store"
@@ -342,6 +358,9 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.config -> stele.program.c4 "Asks what a glob of a binding may be"
         stele.program.checkout -> stele.program.problem "Says what git refused"
         stele.program.git -> stele.program.problem "Says what git refused"
+        stele.program.evidence -> stele.program.git "Reads commits and their history"
+        stele.program.evidence -> stele.program.c4 "Matches patterns of bindings"
+        stele.program.evidence -> stele.program.problem "Says which document is missing"
     }
 
     views {

@@ -17,8 +17,8 @@ type FileChange struct {
 	Status byte   // 'A' added, 'M' modified, 'D' deleted, 'R' renamed, 'C' copied, 'T' another kind of entry now
 	Path   string // where it is; where it was, when deleted
 	From   string // where it was before a rename or copy, else ""
-	Old    string // blob before; "" when added
-	New    string // blob after; "" when deleted
+	Old    string // blob before; "" when added, or when it was a submodule
+	New    string // blob after; "" when deleted, or when it is a submodule
 }
 
 // Change is a commit with the files in which it differs from its first parent.
@@ -133,7 +133,7 @@ func readRaw(in *bufio.Reader, head string) (FileChange, error) {
 	if len(parts) != 5 || parts[4] == "" {
 		return FileChange{}, fmt.Errorf("git diff: %q was not understood", head)
 	}
-	f := FileChange{Status: parts[4][0], Old: blobOrNone(parts[2]), New: blobOrNone(parts[3])}
+	f := FileChange{Status: parts[4][0], Old: blobOrNone(parts[0][1:], parts[2]), New: blobOrNone(parts[1], parts[3])}
 	var err error
 	if f.Path, err = field(in); err != nil {
 		return f, fmt.Errorf("git diff: %w", err)
@@ -147,8 +147,8 @@ func readRaw(in *bufio.Reader, head string) (FileChange, error) {
 	return f, nil
 }
 
-func blobOrNone(id string) string {
-	if strings.Trim(id, "0") == "" {
+func blobOrNone(mode, id string) string {
+	if mode == submodule || strings.Trim(id, "0") == "" {
 		return ""
 	}
 	return id

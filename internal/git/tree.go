@@ -28,9 +28,15 @@ const (
 type Entry struct {
 	Path string // from the top of the repository, with slashes; any bytes but NUL
 	Blob string // hash of its text; of a commit for a submodule
-	Size int64  // bytes; 0 for a submodule
+	Size int64  // bytes; 0 for a submodule, Absent when the text was not cloned
 	Mode Mode
 }
+
+// ErrAbsent says that a text is not in this clone.
+var ErrAbsent = errors.New("not in this clone")
+
+// Absent is the size of a text that this clone does not have: its tree names it all the same.
+const Absent = -1
 
 // Tree lists the files of a commit ("" is HEAD), sorted by path (bytewise).
 func (r *Repository) Tree(ctx context.Context, commit string) ([]Entry, error) {
@@ -62,6 +68,9 @@ func (r *Repository) Tree(ctx context.Context, commit string) ([]Entry, error) {
 	return out, nil
 }
 
+// submodule is the mode of an entry that is a commit of another repository.
+const submodule = "160000"
+
 // parseEntry reads "mode type hash size<tab>path".
 func parseEntry(line string) (Entry, error) {
 	head, path, ok := strings.Cut(line, "\t")
@@ -75,8 +84,12 @@ func parseEntry(line string) (Entry, error) {
 		e.Mode = Executable
 	case "120000":
 		e.Mode = Symlink
-	case "160000":
+	case submodule:
 		e.Mode = Submodule
+		return e, nil
+	}
+	if parts[3] == "BAD" {
+		e.Size = Absent
 		return e, nil
 	}
 	size, err := strconv.ParseInt(parts[3], 10, 64)
@@ -131,7 +144,7 @@ func (r *Repository) Blobs(ctx context.Context) (*Blobs, error) {
 }
 
 // Read gives the text of a blob. One of more than limit bytes is a *TooLargeError error, after which reading goes on; so does it
-// after a blob that the repository does not have. Git sends a large text all the same: leave it out by Entry.Size where
+// after ErrAbsent. Git sends a large text all the same: leave it out by Entry.Size where
 // that is known.
 func (b *Blobs) Read(blob string, limit int64) ([]byte, error) {
 	if b.err != nil {
@@ -149,7 +162,7 @@ func (b *Blobs) Read(blob string, limit int64) ([]byte, error) {
 	}
 	parts := strings.Fields(head)
 	if len(parts) == 2 && parts[1] == "missing" {
-		return nil, fmt.Errorf("git cat-file: the repository lacks blob %s", blob)
+		return nil, fmt.Errorf("git cat-file: blob %s: %w", blob, ErrAbsent)
 	}
 	if len(parts) != 3 {
 		return nil, b.broken(fmt.Errorf("%q was not understood", head))

@@ -1,0 +1,257 @@
+package evidence
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/stele-dev/stele/internal/git"
+)
+
+// MaxRewriteFiles is how many files a rewrite is measured over. A text that rests on more rests on none in particular.
+const MaxRewriteFiles = 20
+
+// Rewrite says how much of some files is gone.
+type Rewrite struct {
+	Lines   int      `json:"lines"`            // lines at the first commit, those of punctuation alone aside
+	Gone    int      `json:"gone"`             // of them, those that are not there at the second
+	Files   []string `json:"files"`            // that were compared, by their names at the first commit
+	Renamed []Rename `json:"renamed"`          // of them, those that have another name now
+	Commit  *Commit  `json:"commit,omitempty"` // that took most of what is gone; nil when nothing is, or history does not tell
+	Share   int      `json:"share"`            // lines of Gone that this commit took
+}
+
+// Rename is a file with another name now.
+type Rename struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// Half tells whether at least half the lines are gone.
+func (r Rewrite) Half() bool { return r.Lines > 0 && 2*r.Gone >= r.Lines }
+
+// Rewritten compares the lines of files at two commits. Renames are followed; blanks, breaks of lines, quotes and commas
+// are not compared, so that formatting is no rewrite; a line that moved between the files is still there. nil means that
+// there is nothing to compare: none of the files was there, or they are more than MaxRewriteFiles.
+func (s *Searcher) Rewritten(ctx context.Context, seen, head string, files []string) (*Rewrite, error) {
+	then, err := s.At(ctx, seen)
+	if err != nil {
+		return nil, err
+	}
+	now, err := s.At(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	then.index()
+	now.index()
+	out := &Rewrite{Files: []string{}, Renamed: []Rename{}}
+	var before []git.Entry
+	for _, f := range slices.Compact(slices.Sorted(slices.Values(files))) {
+		if e, ok := then.byPath[f]; ok && searchable(e) {
+			before = append(before, e)
+		}
+	}
+	if len(before) == 0 || len(before) > MaxRewriteFiles {
+		return nil, nil
+	}
+	after, paths, err := s.renamed(ctx, out, before, then, now)
+	if err != nil {
+		return nil, err
+	}
+	present := newLines()
+	for _, e := range after {
+		if err := s.addLines(present, e.Blob); err != nil {
+			return nil, err
+		}
+	}
+	gone := map[string]int{}
+	for _, e := range before {
+		text, err := s.text(e.Blob)
+		if err != nil {
+			return nil, err
+		}
+		total, lost := present.without(text)
+		out.Lines += total
+		for _, l := range lost {
+			gone[l]++
+			out.Gone++
+		}
+	}
+	if out.Gone == 0 {
+		return out, nil
+	}
+	err = s.blame(ctx, out, gone, git.HistoryQuery{Commit: now.Commit, Until: then.Commit, Paths: paths, Limit: maxChanges})
+	return out, err
+}
+
+// renamed finds files at a later commit, under their names of then.
+func (s *Searcher) renamed(ctx context.Context, out *Rewrite, before []git.Entry, then, now *Snapshot) (after []git.Entry, paths []string, err error) {
+	for _, e := range before {
+		out.Files = append(out.Files, e.Path)
+		paths = append(paths, e.Path)
+		if found, ok := now.byPath[e.Path]; ok {
+			after = append(after, found)
+			continue
+		}
+		renames, err := s.renames(ctx, then.Commit, now.Commit)
+		if err != nil {
+			return nil, nil, err
+		}
+		if to, ok := renames[e.Path]; ok {
+			out.Renamed = append(out.Renamed, Rename{From: e.Path, To: to})
+			after, paths = append(after, now.byPath[to]), append(paths, to)
+		}
+	}
+	return after, paths, nil
+}
+
+// renames are the files that have another name at a later commit.
+func (s *Searcher) renames(ctx context.Context, from, to string) (map[string]string, error) {
+	key := from + ".." + to
+	if known, ok := s.renamings[key]; ok {
+		return known, nil
+	}
+	changes, err := s.repo.Diff(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, c := range changes {
+		if c.Status == 'R' {
+			out[c.From] = c.Path
+		}
+	}
+	s.renamings[key] = out
+	return out, nil
+}
+
+// blame finds the commit that took most of the lines that are gone.
+func (s *Searcher) blame(ctx context.Context, out *Rewrite, gone map[string]int, q git.HistoryQuery) error {
+	for change, err := range s.repo.History(ctx, q) {
+		if err != nil {
+			return err
+		}
+		took := 0
+		present := newLines()
+		for _, f := range change.Files {
+			if f.New != "" {
+				if err := s.addLines(present, f.New); err != nil {
+					return err
+				}
+			}
+		}
+		lost := map[string]int{}
+		for _, f := range change.Files {
+			if f.Old == "" {
+				continue
+			}
+			text, err := s.text(f.Old)
+			if err != nil {
+				return err
+			}
+			_, lines := present.without(text)
+			for _, l := range lines {
+				if lost[l]++; lost[l] <= gone[l] {
+					took++
+				}
+			}
+		}
+		if took > out.Share {
+			out.Share, out.Commit = took, named(change.Commit)
+		}
+	}
+	return nil
+}
+
+// text reads a text; one that cannot be searched is empty.
+func (s *Searcher) text(blob string) (string, error) {
+	text, err := s.readers[0].Read(blob, maxText)
+	if err != nil && unreadable(err) {
+		return "", nil
+	}
+	return string(text), err
+}
+
+func (s *Searcher) addLines(to *lines, blob string) error {
+	text, err := s.text(blob)
+	to.add(text)
+	return err
+}
+
+// lines are texts, to ask which lines they hold.
+type lines struct {
+	count map[string]int
+	all   strings.Builder // everything, squeezed, to find lines that were broken or joined
+}
+
+func newLines() *lines { return &lines{count: map[string]int{}} }
+
+func (l *lines) add(text string) {
+	for line := range strings.Lines(text) {
+		if s, ok := squeeze(line); ok {
+			l.count[s]++
+			l.all.WriteString(s)
+		} else {
+			l.all.WriteString(s)
+		}
+	}
+	l.all.WriteByte('\n')
+}
+
+// without gives the lines of a text that count, and those of them that are missing here. It takes what it finds: a line
+// that stood there ten times and stands there once is missing nine times.
+func (l *lines) without(text string) (total int, missing []string) {
+	const telling = 12 // bytes; a shorter line stands somewhere in most texts
+	all := l.all.String()
+	known := map[string]bool{}
+	var squeezed []string
+	var counts []bool
+	for line := range strings.Lines(text) {
+		s, ok := squeeze(line)
+		squeezed, counts = append(squeezed, s), append(counts, ok)
+	}
+	for n, s := range squeezed {
+		if !counts[n] {
+			continue
+		}
+		total++
+		if l.count[s] > 0 {
+			l.count[s]--
+			known[s] = true
+			continue
+		}
+		if !known[s] {
+			if len(s) >= telling && strings.Contains(all, s) {
+				continue
+			}
+			around := s
+			if n > 0 {
+				around = squeezed[n-1] + around
+			}
+			if n+1 < len(squeezed) {
+				around += squeezed[n+1]
+			}
+			if len(around) > len(s) && strings.Contains(all, around) {
+				continue
+			}
+		}
+		missing = append(missing, s)
+	}
+	return total, missing
+}
+
+// squeeze leaves out of a line what formatting changes, and tells whether it says anything.
+func squeeze(line string) (string, bool) {
+	says := false
+	s := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r), strings.ContainsRune(",;'\"`()", r):
+			return -1
+		case unicode.IsLetter(r), unicode.IsDigit(r):
+			says = true
+		}
+		return r
+	}, line)
+	return s, says
+}

@@ -1,0 +1,271 @@
+package evidence
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/internal/git"
+	"github.com/stele-dev/stele/internal/problem"
+)
+
+// Watched is a text whose ground is watched. A server sends it to whoever has the repository, and gets a Verdict back: no
+// word of the text but what it quotes travels.
+type Watched struct {
+	ID       string         `json:"id"`        // opaque; comes back in the verdict
+	Elements []string       `json:"elements"`  // keys of the elements it is attached to, for reports
+	Files    []string       `json:"files"`     // files it is about, from the top of the repository
+	Patterns []string       `json:"patterns"`  // bindings of its elements, and its own globs
+	Seen     string         `json:"seen"`      // commit that its writer had; "" when unknown
+	SeenTree string         `json:"seen_tree"` // TreeHash of the bound files then; "" when unknown
+	Breaking []string       `json:"breaking"`  // commits of which the server wants to know whether Seen contains them
+	Claims   []WatchedClaim `json:"claims"`
+}
+
+// WatchedClaim is a claim with what is known about it.
+type WatchedClaim struct {
+	Text     string   `json:"text"`
+	Kind     Kind     `json:"kind"`
+	Evidence bool     `json:"evidence"` // it was found by an earlier run
+	Where    []string `json:"where"`    // files it was found in last
+}
+
+// Verdict is what a commit says about a watched text.
+type Verdict struct {
+	ID        string         `json:"id"`
+	Commit    string         `json:"commit"`     // full hash of what was looked at
+	Tree      string         `json:"tree"`       // TreeHash of the bound files now
+	AsSeen    bool           `json:"as_seen"`    // the bound files are as the writer had them
+	SeenKnown bool           `json:"seen_known"` // the history here has Seen
+	SeenIn    bool           `json:"seen_in"`    // Commit contains Seen
+	Contains  []string       `json:"contains"`   // those of Breaking that Seen contains
+	Claims    []ClaimVerdict `json:"claims"`     // in the order of Watched
+	Rewrite   *Rewrite       `json:"rewrite"`    // of the files of its evidence, else of its bound files; null when that cannot be said
+}
+
+// Evaluate looks at watched texts from a commit ("" is HEAD). A claim that was found by an earlier run, or at the commit
+// its writer had, is followed when it is not where it was; any other is only looked for.
+func Evaluate(ctx context.Context, repo *git.Repository, head string, watched []Watched) ([]Verdict, error) {
+	commit, err := repo.Commit(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	s, err := NewSearcher(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	for _, w := range watched {
+		for _, c := range w.Claims {
+			s.Want(Claim{Text: c.Text, Kind: c.Kind})
+		}
+	}
+	e := &evaluator{repo: repo, s: s, commits: map[string]string{}, bound: map[string][]string{}, then: map[string][]string{}}
+	if e.now, err = s.At(ctx, commit.ID); err != nil {
+		return nil, err
+	}
+	order := make([]int, len(watched)) // by commit, so that each tree is read once
+	for n := range order {
+		order[n] = n
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(watched[a].Seen, watched[b].Seen) })
+	out := make([]Verdict, len(watched))
+	for _, n := range order {
+		if e.seen != watched[n].Seen {
+			e.seen, e.then = watched[n].Seen, map[string][]string{}
+		}
+		if out[n], err = e.evaluate(ctx, watched[n]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// evaluator is one run of Evaluate.
+type evaluator struct {
+	repo    *git.Repository
+	s       *Searcher
+	now     *Snapshot
+	commits map[string]string   // full hashes of the commits that were asked for; "" for those that are not here
+	bound   map[string][]string // files of now, by pattern
+	seen    string              // the commit whose texts are looked at
+	then    map[string][]string // files of that commit, by pattern
+}
+
+func (e *evaluator) evaluate(ctx context.Context, w Watched) (Verdict, error) {
+	v := Verdict{ID: w.ID, Commit: e.now.Commit, Contains: []string{}, Claims: []ClaimVerdict{}}
+	files := e.files(e.now, w)
+	v.Tree = TreeHash(e.now.Entries, append(exactly(w.Files), w.Patterns...))
+	v.AsSeen = w.SeenTree != "" && w.SeenTree == v.Tree
+	seen, err := e.known(ctx, w.Seen)
+	if err != nil {
+		return v, err
+	}
+	var then *Snapshot
+	if v.SeenKnown = seen != ""; v.SeenKnown {
+		if then, err = e.s.At(ctx, seen); err != nil {
+			return v, err
+		}
+		if v.SeenIn, err = e.repo.Contains(ctx, seen, e.now.Commit); err != nil {
+			return v, err
+		}
+		for _, b := range w.Breaking {
+			id, err := e.known(ctx, b)
+			if err != nil {
+				return v, err
+			}
+			if id == "" {
+				continue
+			}
+			in, err := e.repo.Contains(ctx, id, seen)
+			if err != nil {
+				return v, err
+			}
+			if in {
+				v.Contains = append(v.Contains, b)
+			}
+		}
+	}
+	for _, c := range w.Claims {
+		cv, err := e.claim(ctx, w, c, files, then)
+		if err != nil {
+			return v, err
+		}
+		v.Claims = append(v.Claims, cv)
+	}
+	if then != nil {
+		v.Rewrite, err = e.s.Rewritten(ctx, then.Commit, e.now.Commit, e.ground(w, then))
+	}
+	return v, err
+}
+
+// claim looks for one claim, and follows it when it was evidence.
+func (e *evaluator) claim(ctx context.Context, w Watched, c WatchedClaim, files []string, then *Snapshot) (ClaimVerdict, error) {
+	claim := Claim{Text: c.Text, Kind: c.Kind}
+	v := ClaimVerdict{Claim: claim, State: NeverFound, Before: some(c.Where), Now: []string{}}
+	within := files
+	if within != nil {
+		within = append(slices.Clone(files), c.Where...)
+	}
+	found, now, err := e.now.Find(ctx, claim, within)
+	if err != nil {
+		return v, err
+	}
+	if found {
+		v.State, v.Now = Holds, some(now)
+		return v, nil
+	}
+	evidence, before, seen := c.Evidence, c.Where, ""
+	if then != nil {
+		seen = then.Commit
+		held, where, err := then.Find(ctx, claim, e.files(then, w))
+		if err != nil {
+			return v, err
+		}
+		if held && c.Kind != Path && !evidence {
+			if held, err = then.inCode(ctx, claim, where); err != nil {
+				return v, err
+			}
+		}
+		if held {
+			evidence = true
+			if len(before) == 0 {
+				before = where
+			}
+		}
+	}
+	if !evidence {
+		return v, nil
+	}
+	return e.s.Follow(ctx, claim, seen, e.now.Commit, before, within)
+}
+
+// ground are the files that a text rests on: those its evidence was in, else its bound files.
+func (e *evaluator) ground(w Watched, then *Snapshot) []string {
+	var out []string
+	for _, c := range w.Claims {
+		if !c.Evidence {
+			continue
+		}
+		if out = append(out, c.Where...); c.Kind == Path && len(c.Where) == 0 {
+			out = append(out, then.paths(c.Text)...)
+		}
+	}
+	if len(out) == 0 {
+		out = e.files(then, w)
+	}
+	return out
+}
+
+// files are the bound files at a commit; nil when nothing is bound, so that the whole repository counts.
+func (e *evaluator) files(t *Snapshot, w Watched) []string {
+	if len(w.Files) == 0 && len(w.Patterns) == 0 {
+		return nil
+	}
+	out, cache := []string{}, e.then
+	if t == e.now {
+		cache = e.bound
+	}
+	for _, p := range append(exactly(w.Files), w.Patterns...) {
+		known, ok := cache[p]
+		if !ok {
+			for _, entry := range t.Entries {
+				if c4model.Matches(p, entry.Path) {
+					known = append(known, entry.Path)
+				}
+			}
+			cache[p] = known
+		}
+		out = append(out, known...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// known gives the full hash of a commit, "" when it is not here.
+func (e *evaluator) known(ctx context.Context, commit string) (string, error) {
+	if commit == "" {
+		return "", nil
+	}
+	if id, ok := e.commits[commit]; ok {
+		return id, nil
+	}
+	c, err := e.repo.Commit(ctx, commit)
+	if err != nil && !problem.Is(err, problem.NotFound) && !problem.Is(err, problem.Invalid) && !problem.Is(err, problem.Ambiguous) {
+		return "", err
+	}
+	e.commits[commit] = c.ID
+	return c.ID, nil
+}
+
+// exactly makes patterns of names of files.
+func exactly(files []string) []string {
+	out := make([]string, 0, len(files))
+	for _, f := range files {
+		out = append(out, "/"+strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "{", `\{`).Replace(f))
+	}
+	return out
+}
+
+// TreeHash tells states of bound files apart: a hash over the paths and texts of the entries that a pattern (of gitignore's
+// kind, as in bindings) matches, in hexadecimal. The order of entries and patterns does not enter. It is "" when nothing
+// matches.
+func TreeHash(entries []git.Entry, patterns []string) string {
+	owners := c4model.NewOwnership(patterns)
+	var lines []string
+	for _, e := range entries {
+		if len(owners.Covering(e.Path)) > 0 {
+			lines = append(lines, e.Path+"\x00"+e.Blob+"\x00")
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "")))
+	return hex.EncodeToString(sum[:])
+}
