@@ -47,51 +47,144 @@ func hung(count *atomic.Int32) roundTripper {
 	}
 }
 
+// Of a provider that hangs one call learns, and no other waits: not before the breaker opens, not after a rest. It is tried
+// seldom, and used again when it answers in time.
 func TestADeadProviderCostsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var sent atomic.Int32
 		var written log
-		p := provider(t, NewOpenAI, Options{Transport: hung(&sent), Log: slog.New(slog.NewTextHandler(&written, nil))})
-		for i := range tripAfter {
-			if d := took(func() { wantDetail(t, within(t, budget, p), "did not answer in time") }); d != budget {
-				t.Errorf("failure %d took %s, want the budget", i, d)
+		var up atomic.Bool
+		f := &fake{answer: answerOpenAI}
+		p := provider(t, NewOpenAI, Options{Log: slog.New(slog.NewTextHandler(&written, nil)), Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if up.Load() {
+				return f.RoundTrip(r)
+			}
+			return hung(&sent)(r)
+		})})
+		if d := took(func() { wantDetail(t, within(t, budget, p), "did not answer in time") }); d != budget {
+			t.Errorf("the first call took %s, want the budget", d)
+		}
+		const minutes = 5
+		for range minutes * 60 {
+			var calls sync.WaitGroup
+			for range 20 {
+				calls.Go(func() {
+					if d := took(func() {
+						err := within(t, budget, p)
+						wantDetail(t, err, "did not answer in time")
+						if !problem.Is(err, problem.Unavailable) {
+							t.Errorf("%v is not Unavailable", err)
+						}
+					}); d != 0 {
+						t.Errorf("a call of a provider that is away took %s", d)
+					}
+				})
+			}
+			calls.Wait()
+			time.Sleep(time.Second) //nolint:forbidigo // the clock of the bubble, nobody waits
+		}
+		wantDetail(t, within(t, budget, p), "after 5 failures in a row it is not asked again")
+		// One every nine seconds until the breaker opens, then one after each rest.
+		if n, least, most := int(sent.Load()), minutes*60/int(longestRest/time.Second+10), minutes*60/9; n < least || n > most {
+			t.Errorf("%d requests were sent in %d minutes, want %d to %d", n, minutes, least, most)
+		}
+		up.Store(true)
+		time.Sleep(longestRest + longestAnswer) //nolint:forbidigo // the clock of the bubble, nobody waits
+		_ = within(t, budget, p)                // sends a request that it does not wait for
+		synctest.Wait()
+		for range 3 {
+			if err := within(t, budget, p); err != nil {
+				t.Errorf("a provider that is back: %v", err)
 			}
 		}
-		for range 1000 {
-			if d := took(func() {
-				err := within(t, budget, p)
-				wantDetail(t, err, "did not answer in time; after 5 failures in a row it is not asked again")
-				if !problem.Is(err, problem.Unavailable) {
-					t.Errorf("%v is not Unavailable", err)
-				}
-			}); d != 0 {
-				t.Fatalf("a call of a provider that is away took %s", d)
+		for _, part := range []string{"is late", "is away", "is back", "answers in time"} {
+			if !strings.Contains(written.String(), part) {
+				t.Errorf("the log does not tell that it %s: %s", part, written.String())
 			}
 		}
-		if n := sent.Load(); n != tripAfter {
-			t.Errorf("%d requests were sent, want %d", n, tripAfter)
-		}
-		// Of many calls after the rest, one asks; the others do not wait for it.
-		time.Sleep(longestRest) //nolint:forbidigo // the clock of the bubble, nobody waits
+	})
+}
+
+// A crowd that found it out together is one that waits no more.
+func TestThoseWhoWaitTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var sent atomic.Int32
+		p := provider(t, NewOpenAI, Options{Transport: hung(&sent)})
 		var calls sync.WaitGroup
-		var waited atomic.Int32
 		for range 20 {
 			calls.Go(func() {
-				if took(func() { _ = within(t, budget, p) }) > 0 {
-					waited.Add(1)
+				if d := took(func() { _ = within(t, budget, p) }); d != budget {
+					t.Errorf("a call took %s, want the budget", d)
 				}
 			})
 		}
 		calls.Wait()
-		if n := sent.Load() - tripAfter; n != 1 || waited.Load() != 1 {
-			t.Errorf("after the rest %d requests were sent and %d calls waited, want 1", n, waited.Load())
+		if d := took(func() { _ = within(t, budget, p) }); d != 0 || sent.Load() > 2*DefaultConcurrency {
+			t.Errorf("then a call took %s; %d requests were sent, want at most %d", d, sent.Load(), 2*DefaultConcurrency)
 		}
-		if d := took(func() { _ = within(t, budget, p) }); d != 0 {
-			t.Errorf("the failed request did not begin another rest: a call took %s", d)
+	})
+}
+
+// A provider that always needs longer than a call has is not waited for, however often it answers.
+func TestASlowProviderIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{answer: answerOpenAI}
+		var pause atomic.Int64
+		pause.Store(int64(2 * budget))
+		p := provider(t, NewOpenAI, Options{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			time.Sleep(time.Duration(pause.Load())) //nolint:forbidigo // the clock of the bubble, nobody waits
+			return f.RoundTrip(r)
+		})})
+		waited := 0
+		call := func() error {
+			var err error
+			if took(func() { err = within(t, budget, p) }) > 0 {
+				waited++
+			}
+			time.Sleep(time.Second) //nolint:forbidigo // the clock of the bubble, nobody waits
+			return err
 		}
-		if n := strings.Count(written.String(), "is away"); n != 2 {
-			t.Errorf("the log tells %d times of a provider that is away, want 2: %s", n, written.String())
+		for range 60 {
+			_ = call()
+		}
+		if waited != 1 {
+			t.Errorf("%d calls waited, want 1", waited)
+		}
+		pause.Store(int64(budget / 10))
+		for range 2 * int(triedEvery/time.Second) {
+			_ = call()
+		}
+		if err := call(); err != nil {
+			t.Errorf("it answers in time now: %v", err)
+		}
+	})
+}
+
+// Warming up is a call with time, of which calls in a hurry do not learn.
+func TestWarm(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{answer: answerOllama}
+		loaded := false
+		p := provider(t, NewOllama, Options{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if !loaded {
+				time.Sleep(20 * time.Second) //nolint:forbidigo // the clock of the bubble, nobody waits
+				loaded = true
+			}
+			return f.RoundTrip(r)
+		})})
+		if d := took(func() {
+			if err := p.Warm(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}); d < 20*time.Second {
+			t.Errorf("it was warm after %s", d)
+		}
+		if err := within(t, budget, p); err != nil {
+			t.Error(err)
 		}
 	})
 }
@@ -166,14 +259,6 @@ func TestLanesAreApart(t *testing.T) {
 				return nil, r.Context().Err()
 			}
 		})})
-		for range tripAfter {
-			_ = within(t, budget, p)
-		}
-		wantDetail(t, within(t, budget, p), "not asked again")
-		if err := one(t.Context(), p); err != nil {
-			t.Errorf("a call with time: %v", err)
-		}
-		time.Sleep(longestRest) //nolint:forbidigo // the clock of the bubble, nobody waits
 		var patient sync.WaitGroup
 		patient.Go(func() {
 			if err := one(t.Context(), p); err != nil {
@@ -185,6 +270,11 @@ func TestLanesAreApart(t *testing.T) {
 			t.Errorf("a call in a hurry beside one with time: %v", err)
 		}
 		patient.Wait()
+		_ = within(t, budget, p)
+		wantDetail(t, within(t, budget, p), "is not waited for")
+		if err := one(t.Context(), p); err != nil {
+			t.Errorf("a call with time: %v", err)
+		}
 	})
 }
 

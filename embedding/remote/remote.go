@@ -3,7 +3,8 @@
 //
 // Three things hold for whoever uses it. Every text is redacted here, at the one place where texts leave the process,
 // whatever was done to it before. An answer is believed only after it was checked; vectors are normalised here. And a
-// provider that is away costs next to nothing: after a few failures it is left alone for half a minute (see lane).
+// provider that is away costs next to nothing: after a few failures it is left alone for half a minute (see lane), and of
+// calls in a hurry one waits for it in vain and no other (see prompt).
 //
 // Errors are problems. Code Unavailable says that the provider is away and the same call may succeed later; Invalid says that
 // an operator has to put something right. A text that the model does not take is no error, its vector is nil. No error
@@ -21,6 +22,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/sony/gobreaker/v2"
 
 	"github.com/stele-dev/stele/embedding"
 	"github.com/stele-dev/stele/internal/loopback"
@@ -107,6 +110,7 @@ type Provider struct {
 	dimensions         atomic.Int64
 	shortened          bool // the dimensions were asked for
 	hurried, unhurried *lane
+	prompt             *prompt
 	http               *http.Client
 }
 
@@ -174,6 +178,7 @@ func newProvider(o Options, a api) (*Provider, error) {
 	slots := cmp.Or(o.Concurrency, DefaultConcurrency)
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler)).With("model", p.model, "host", p.host)
 	p.hurried, p.unhurried = newLane(slots, log.With("calls", "in a hurry")), newLane(slots, log.With("calls", "with time"))
+	p.prompt = newPrompt(slots, log)
 	if p.http.Transport == nil {
 		p.http.Transport = &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: connectTimeout}).DialContext, TLSHandshakeTimeout: connectTimeout,
@@ -214,8 +219,18 @@ func (p *Provider) Model() string { return p.model }
 // Thresholds are those of Options, else what is known of the model (see thresholdsOf).
 func (p *Provider) Thresholds() embedding.Thresholds { return p.thresholds }
 
-// Close ends idle connections.
-func (p *Provider) Close() { p.http.CloseIdleConnections() }
+// Close ends requests that nobody waits for any more, and idle connections.
+func (p *Provider) Close() {
+	p.prompt.close()
+	p.http.CloseIdleConnections()
+}
+
+// Warm asks for one vector with all the time of a call, so that the provider has its model in memory when somebody in a hurry
+// comes. Its error is one for the log: whoever needs a vector asks again.
+func (p *Provider) Warm(ctx context.Context) error {
+	_, err := p.Embed(ctx, []string{control})
+	return err
+}
 
 // Embed gives a normalised vector for each text, in order; nil for one that is blank once it is redacted, and for one that
 // the model does not take. A text that is too long for the model has the vector of its beginning. Embed tries again while
@@ -236,21 +251,49 @@ func (p *Provider) Embed(ctx context.Context, texts []string) ([]embedding.Vecto
 	}
 	bounded, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	c := call{provider: p, lane: p.laneFor(bounded)}
-	vectors := make([]embedding.Vector, 0, len(clean))
-	for batch := range p.batches(clean) {
-		vs, err := c.embed(bounded, batch)
-		switch {
-		case err == nil:
+	lane := p.laneFor(bounded)
+	request := func(ctx context.Context) ([]embedding.Vector, error) {
+		c := call{provider: p, lane: lane}
+		vectors := make([]embedding.Vector, 0, len(clean))
+		for batch := range p.batches(clean) {
+			vs, err := c.embed(ctx, batch)
+			if err != nil {
+				return nil, err
+			}
 			vectors = append(vectors, vs...)
-		case errors.Is(ctx.Err(), context.Canceled):
-			return nil, p.gaveUp(ctx.Err())
-		default:
-			return nil, err
 		}
+		return vectors, nil
+	}
+	var vectors []embedding.Vector
+	var err error
+	if lane == p.hurried {
+		vectors, err = p.prompt.do(bounded, request)
+	} else {
+		vectors, err = request(bounded)
+	}
+	switch {
+	case err == nil:
+	case errors.Is(ctx.Err(), context.Canceled):
+		return nil, p.gaveUp(ctx.Err())
+	case errors.Is(err, errTooLate):
+		return nil, p.away("it did not answer in time", context.DeadlineExceeded).problem
+	case errors.Is(err, errNoTurn):
+		return nil, p.busy(err).problem
+	case errors.Is(err, errLate):
+		return nil, p.late()
+	default:
+		return nil, err
 	}
 	for i, v := range vectors {
 		out[at[i]] = v
 	}
 	return out, nil
+}
+
+// late is what a call in a hurry hears that did not wait: the reason why the breaker rests when it does.
+func (p *Provider) late() error {
+	if p.hurried.breaker.State() == gobreaker.StateOpen {
+		return p.hurried.resting(p).problem
+	}
+	return p.away("it did not answer in time, and is not waited for until it does", errLate).problem
 }
