@@ -81,7 +81,8 @@ func Check(ctx context.Context, repo *git.Repository, ref string, names []string
 }
 
 // chronicle finds documents that tell history: what they name was, and need not be.
-var chronicle = regexp.MustCompile(`(?i)(?:^|[/_-])(?:changelogs?|changes|history|releases?|release[-_ ]?notes|news|whats[-_]new|migrat\w*|upgrad\w*|adrs?|decisions|rfcs?|archived?|blog|posts)(?:[/._-]|$)`)
+var chronicle = regexp.MustCompile(`(?i)(?:^|[/_-])(?:change(?:log)?s?|history|releases?|release[-_ ]?notes|news|whats[-_]new|migrat\w*|upgrad\w*` +
+	`|adrs?|decisions|rfcs?|archived?|blog|posts)(?:[/._-]|$)`)
 
 // documents chooses the documents that names stand for.
 func (t *Snapshot) documents(names []string) ([]git.Entry, error) {
@@ -97,7 +98,9 @@ func (t *Snapshot) documents(names []string) ([]git.Entry, error) {
 			if e.Mode != git.Regular && e.Mode != git.Executable || slices.Contains(out, e) {
 				continue
 			}
-			if e.Path == clean || isDocument(e.Path) && !(usual && chronicle.MatchString(e.Path)) && (clean == "" || c4model.Matches("/"+clean, e.Path)) {
+			named := e.Path == clean
+			below := isDocument(e.Path) && (clean == "" || c4model.Matches("/"+clean, e.Path))
+			if named || below && !usual || below && !chronicle.MatchString(e.Path) {
 				out = append(out, e)
 			}
 		}
@@ -130,7 +133,8 @@ type suspect struct {
 }
 
 // past finds statements about what was: that it is gone is what they say.
-var past = regexp.MustCompile(`(?i)\b(?:removed|renamed|no longer|formerly|previously|used to|replaced (?:by|with)|superseded|obsolete|was (?:moved|split|merged|dropped|deleted))\b`)
+var past = regexp.MustCompile(`(?i)\b(?:removed|renamed|no longer|formerly|previously|used to|replaced (?:by|with)|superseded|obsolete` +
+	`|was (?:moved|split|merged|dropped|deleted))\b`)
 
 // read takes the statements with claims out of the documents.
 func (c *checker) read(documents []git.Entry) error {

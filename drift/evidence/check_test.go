@@ -22,10 +22,10 @@ func open(t *testing.T, g *gittest.Repo) *git.Repository {
 	return r
 }
 
-// said are the alerts of a check, as "file:line words".
-func said(t *testing.T, g *gittest.Repo, names ...string) []string {
+// said are the alerts of a check of the usual documents, in words.
+func said(t *testing.T, g *gittest.Repo) []string {
 	t.Helper()
-	report, err := evidence.Check(t.Context(), open(t, g), "", names)
+	report, err := evidence.Check(t.Context(), open(t, g), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

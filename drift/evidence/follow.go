@@ -149,14 +149,14 @@ func (s *Searcher) Follow(ctx context.Context, c Claim, seen, head string, befor
 		if within != nil {
 			break
 		}
-		then, err := s.At(ctx, left.Commit.ID)
+		then, err := s.At(ctx, left.ID)
 		if err != nil {
 			return v, err
 		}
 		if found, where, err = then.Find(ctx, lost, nil); err != nil || !found {
 			return v, err
 		}
-		from = left.Commit.ID // it went elsewhere, and was lost from there
+		from = left.ID // it went elsewhere, and was lost from there
 	}
 	return v, nil
 }
@@ -166,9 +166,8 @@ func (s *Searcher) lost(ctx context.Context, c Claim, at *Snapshot, within []str
 	if c.Kind != Symbol {
 		return c, nil
 	}
-	words := c.words()
-	for n := len(words) - 1; n >= 0; n-- {
-		part := Claim{Text: words[n], Kind: Symbol}
+	for _, word := range slices.Backward(c.words()) {
+		part := Claim{Text: word, Kind: Symbol}
 		if found, _, err := at.Find(ctx, part, within); err != nil || !found {
 			return part, err
 		}

@@ -105,6 +105,7 @@ func (s *Searcher) wanted(c Claim) []int {
 		}
 	case Literal:
 		add(needle{c.Text, false})
+	case Path: // is no text
 	}
 	return out
 }
@@ -283,6 +284,9 @@ func isForeign(p string) bool {
 	return false
 }
 
+// withoutEnding are documents whose names have no ending.
+var withoutEnding = strings.Fields("readme changelog changes license notice authors contributing copying history news todo")
+
 // isDocument tells whether a file is written for people: what it says is a claim itself.
 func isDocument(p string) bool {
 	base := strings.ToLower(path.Base(p))
@@ -292,11 +296,7 @@ func isDocument(p string) bool {
 	case ".txt":
 		return !strings.HasPrefix(base, "requirements") && !strings.HasPrefix(base, "constraints") && base != "cmakelists.txt"
 	case "":
-		for _, name := range []string{"readme", "changelog", "changes", "license", "notice", "authors", "contributing", "copying", "history", "news", "todo"} {
-			if base == name {
-				return true
-			}
-		}
+		return slices.Contains(withoutEnding, base)
 	}
 	return base == ".cursorrules" || base == ".windsurfrules" || base == ".clinerules"
 }
