@@ -58,7 +58,9 @@ func BindingHints(m *Model, tree Tree) ([]Binding, []Warning) {
 			if word, ok := pathProperties[strings.ToLower(name)]; ok {
 				h.property(e, name, word)
 			} else if lower := strings.ToLower(name); lower == "url" || lower == "link" {
-				h.link(e, "property "+name, e.Properties[name])
+				for link := range strings.SplitSeq(e.Properties[name], "\n") { // readers keep several links one a line
+					h.link(e, "property "+name, link)
+				}
 			}
 		}
 		h.link(e, "url", e.URL)

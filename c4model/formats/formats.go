@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/c4model/likec4"
+	"github.com/stele-dev/stele/c4model/plantuml"
 	"github.com/stele-dev/stele/c4model/structurizr"
 	"github.com/stele-dev/stele/internal/problem"
 )
@@ -25,9 +27,15 @@ type format struct {
 	extensions []string
 	// usual restricts which files of a folder are looked at; nil means all with the extension.
 	usual *regexp.Regexp
-	// holds tells from the beginning of a file with that extension whether it is a whole model of this format.
+	// holds tells from the beginning of a file with that extension whether it is a whole model of this format, or a part
+	// of one where a folder is a model.
 	holds func(beginning string) bool
-	// read is nil while there is no reader.
+	// folders gives the folders that are models, for files that were found somewhere below one folder; nil means that
+	// each file is a model of its own.
+	folders func(root *c4model.Root, files []string) []string
+	// order says which models of a folder count when there are several formats: those that say more come first.
+	order int
+	// read reads a file, or a folder that is a model.
 	read func(ctx context.Context, root *c4model.Root, name string) (*c4model.Model, error)
 }
 
@@ -35,25 +43,35 @@ var formats = []format{
 	{
 		name: "Structurizr DSL", extensions: []string{".dsl"},
 		holds: regexp.MustCompile(`(?mi)^[\s\x{FEFF}]*workspace\b`).MatchString,
-		read:  structurizr.ReadDSL,
+		order: 1, read: structurizr.ReadDSL,
 	},
 	{
 		name: "Structurizr workspace JSON", extensions: []string{".json"},
 		usual: regexp.MustCompile(`(?i)workspace|structurizr`),
 		holds: regexp.MustCompile(`"(model|softwareSystems|lastModifiedAgent)"\s*:\s*[{\["]`).MatchString,
-		read:  structurizr.ReadJSON,
+		order: 1, read: structurizr.ReadJSON,
 	},
 	{
-		name: "LikeC4", extensions: []string{".c4", ".likec4"},
-		holds: regexp.MustCompile(`(?m)^\s*(specification|model)\b`).MatchString,
+		name: "LikeC4", extensions: likec4.Extensions,
+		holds:   regexp.MustCompile(`(?m)^\s*(specification|model)\s*\{`).MatchString,
+		folders: projects, order: 2, read: readLikeC4,
 	},
 	{
-		name: "C4-PlantUML", extensions: []string{".puml", ".plantuml", ".iuml"},
-		holds: regexp.MustCompile(`(?m)C4_(Context|Container|Component)|^\s*(Person|System|Container|Component)(_Ext|Db|Queue)?\(`).MatchString,
+		name: "C4-PlantUML", extensions: plantuml.Extensions,
+		holds: regexp.MustCompile(`(?m)C4_(Context|Container|Component|Dynamic|Deployment|Sequence)\b|` +
+			`^\s*(Person|System|Container|Component)(Db|Queue)?(_Ext|_Boundary)?\(`).MatchString,
+		folders: outermost, order: 3,
+		read: func(ctx context.Context, root *c4model.Root, name string) (*c4model.Model, error) {
+			return plantuml.Read(ctx, root, name, skippedFolders)
+		},
 	},
 	{
-		name: "Mermaid C4", extensions: []string{".mmd", ".mermaid"},
-		holds: regexp.MustCompile(`(?m)^\s*C4(Context|Container|Component)`).MatchString,
+		name: "Mermaid C4", extensions: plantuml.MermaidExtensions,
+		holds:   regexp.MustCompile(`(?m)^\s*C4(Context|Container|Component|Dynamic|Deployment)\b`).MatchString,
+		folders: outermost, order: 4,
+		read: func(ctx context.Context, root *c4model.Root, name string) (*c4model.Model, error) {
+			return plantuml.ReadMermaid(ctx, root, name, skippedFolders)
+		},
 	},
 }
 
@@ -70,14 +88,14 @@ const (
 )
 
 var namingFixes = []string{
-	"name the model file, such as docs/architecture/workspace.dsl",
+	"name the model, such as docs/architecture/workspace.dsl or the folder docs/architecture",
 }
 
 // skippedFolders hold other people's models or none.
 var skippedFolders = []string{"node_modules", "vendor", "testdata", "third_party", "dist", "build", "target"}
 
-// Read reads the model at a path of this machine. A file is read as what it is; in a folder the one model is found, and
-// several are an ambiguous problem that lists them. What a model includes is confined to the git repository around it, or
+// Read reads the model at a path of this machine. A file is read as what it is, with the folder around it where the format
+// makes that one model; in a folder the one model is found, and several are an ambiguous problem that lists them. What a model includes is confined to the git repository around it, or
 // to its own folder outside a repository; places in the result are relative to that folder, which Source names.
 func Read(ctx context.Context, name string) (*c4model.Model, error) {
 	source, err := Find(ctx, name)
@@ -95,23 +113,20 @@ func Read(ctx context.Context, name string) (*c4model.Model, error) {
 // Source is where a model is.
 type Source struct {
 	Root   string // folder of this machine that the model must not leave
-	File   string // slash-separated, relative to Root
+	File   string // file or folder of the model, slash-separated, relative to Root
 	Format string // name of the format
 }
 
-// ReadIn reads the model file name inside a root, such as an unpacked upload.
+// ReadIn reads the model at name, a file or a folder inside a root, such as an unpacked upload.
 func ReadIn(ctx context.Context, root *c4model.Root, name string) (*c4model.Model, error) {
-	f, err := recognise(ctx, root, name)
+	name, f, err := findIn(ctx, root, name, name)
 	if err != nil {
 		return nil, err
-	}
-	if f.read == nil {
-		return nil, unreadable(f.name, name)
 	}
 	return f.read(ctx, root, name)
 }
 
-// Find finds the model file at a path without reading it whole.
+// Find finds the model at a path without reading it whole.
 func Find(ctx context.Context, name string) (Source, error) {
 	absolute, err := filepath.Abs(name)
 	if err != nil {
@@ -138,20 +153,32 @@ func Find(ctx context.Context, name string) (Source, error) {
 	if err != nil {
 		return Source{}, problem.Invalidf("path", "%s is no path inside %s", name, root).Because(err)
 	}
-	file := filepath.ToSlash(relative)
-	if info.IsDir() {
-		if file, err = search(ctx, r, file, name); err != nil {
-			return Source{}, err
-		}
-	}
-	f, err := recognise(ctx, r, file)
+	file, f, err := findIn(ctx, r, filepath.ToSlash(relative), name)
 	if err != nil {
 		return Source{}, err
 	}
-	if f.read == nil {
-		return Source{}, unreadable(f.name, file)
-	}
 	return Source{Root: root, File: file, Format: f.name}, nil
+}
+
+// FindIn finds the model at a name inside a root, as Find does on this machine; the Root of its answer is empty.
+func FindIn(ctx context.Context, root *c4model.Root, name string) (Source, error) {
+	if _, err := root.Stat(name); err != nil {
+		return Source{}, problem.New(problem.NotFound, "path", fmt.Sprintf("there is no file or folder %s", name), namingFixes...).Because(err)
+	}
+	file, f, err := findIn(ctx, root, name, name)
+	if err != nil {
+		return Source{}, err
+	}
+	return Source{File: file, Format: f.name}, nil
+}
+
+// findIn finds the model at a name inside root, which messages call as the caller did.
+func findIn(ctx context.Context, root *c4model.Root, name, called string) (string, format, error) {
+	if info, err := root.Stat(name); err == nil && info.IsDir() {
+		return search(ctx, root, name, called)
+	}
+	f, err := recognise(ctx, root, name)
+	return name, f, err
 }
 
 // repository gives the nearest folder around dir that git manages, dir itself when there is none.
@@ -192,12 +219,7 @@ func recognise(ctx context.Context, root *c4model.Root, name string) (format, er
 		}
 	}
 	return format{}, problem.Invalidf("path", "%s is no architecture model that Stele knows", name).
-		Fix("name a Structurizr file: workspace.dsl or workspace.json")
-}
-
-func unreadable(formatName, name string) *problem.Error {
-	return problem.Invalidf("path", "%s is a %s model, which is not yet readable", name, formatName).
-		Fix("use Structurizr DSL or a Structurizr workspace.json")
+		Fix("name a model of Structurizr (workspace.dsl, workspace.json), LikeC4 (.c4), C4-PlantUML (.puml) or Mermaid (.mmd)")
 }
 
 // start gives the beginning of a file.
@@ -206,42 +228,109 @@ func start(ctx context.Context, root *c4model.Root, name string) (string, error)
 	return string(data), err
 }
 
-// search finds the one model of a folder, which messages call as the caller did.
-func search(ctx context.Context, root *c4model.Root, dir, called string) (string, error) {
+// search finds the one model of a folder. Where models of several formats lie in it, the one that says more counts, since
+// diagrams are often exported from it.
+func search(ctx context.Context, root *c4model.Root, dir, called string) (string, format, error) {
 	names, err := root.Search(ctx, dir, maxDepth, maxSearched, skippedFolders)
 	if err != nil {
-		return "", err
+		return "", format{}, err
 	}
-	var candidates, unread []string
+	found := make(map[string][]string) // by the name of the format
 	for _, name := range names {
 		f, ok := byExtension(name)
 		if !ok || f.usual != nil && !f.usual.MatchString(path.Base(name)) {
 			continue
 		}
-		if beginning, err := start(ctx, root, name); err != nil || !f.holds(beginning) {
+		if beginning, err := start(ctx, root, name); err == nil && f.holds(beginning) {
+			found[f.name] = append(found[f.name], name)
+		}
+	}
+	order, is := 0, make(map[string]format)
+	var candidates []string
+	for _, f := range formats {
+		models := found[f.name]
+		if len(models) == 0 || order > 0 && f.order > order {
 			continue
 		}
-		if f.read == nil {
-			unread = append(unread, name+" ("+f.name+")")
-		} else {
-			candidates = append(candidates, name)
+		order = f.order
+		if f.folders != nil {
+			models = f.folders(root, models)
 		}
+		for _, m := range models {
+			is[m] = f
+		}
+		candidates = append(candidates, models...)
 	}
+	slices.Sort(candidates)
 	candidates = withoutExports(candidates)
-	if len(candidates) > 1 {
-		if name, ok := preferred(candidates, dir); ok {
-			return name, nil
+	switch {
+	case len(candidates) == 0:
+		return "", format{}, problem.New(problem.NotFound, "path", fmt.Sprintf("%s holds no architecture model", called), namingFixes...)
+	case len(candidates) > 1:
+		name, ok := preferred(candidates, dir)
+		if !ok {
+			return "", format{}, problem.New(problem.Ambiguous, "path", fmt.Sprintf("%s holds %d models: %s", called, len(candidates), list(candidates)), "name one of them")
+		}
+		return name, is[name], nil
+	}
+	return candidates[0], is[candidates[0]], nil
+}
+
+// readLikeC4 reads the folder of a model, also when one of its files is named.
+func readLikeC4(ctx context.Context, root *c4model.Root, name string) (*c4model.Model, error) {
+	info, err := root.Stat(name)
+	if err == nil && !info.IsDir() {
+		name, err = likec4.Folder(ctx, root, name)
+	}
+	if err != nil {
+		return nil, problem.Invalidf("path", "%s cannot be read (%v)", name, err).Because(err)
+	}
+	return likec4.Read(ctx, root, name, skippedFolders)
+}
+
+// projects gives the projects of LikeC4 that files belong to: the nearest folder around each that is one, and for all
+// others together the folder that holds them all.
+func projects(root *c4model.Root, files []string) []string {
+	var dirs, rest []string
+	for _, file := range files {
+		dir := path.Dir(file)
+		for dir != "." && !likec4.IsProject(root, dir) {
+			dir = path.Dir(dir)
+		}
+		if dir != "." || likec4.IsProject(root, dir) {
+			dirs = append(dirs, dir)
+		} else {
+			rest = append(rest, path.Dir(file))
 		}
 	}
-	switch {
-	case len(candidates) == 1:
-		return candidates[0], nil
-	case len(candidates) > 1:
-		return "", problem.New(problem.Ambiguous, "path", fmt.Sprintf("%s holds %d models: %s", called, len(candidates), list(candidates)), "name one of them")
-	case len(unread) > 0:
-		return "", problem.Invalidf("path", "%s holds no model that is readable yet: %s", called, list(unread)).Fix("use Structurizr DSL or a Structurizr workspace.json")
+	if len(rest) > 0 {
+		common := rest[0]
+		for _, dir := range rest[1:] {
+			for !inside(dir, common) {
+				common = path.Dir(common)
+			}
+		}
+		dirs = append(dirs, common)
 	}
-	return "", problem.New(problem.NotFound, "path", fmt.Sprintf("%s holds no architecture model", called), namingFixes...)
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+// outermost gives the folders of files that lie in no other such folder.
+func outermost(_ *c4model.Root, files []string) []string {
+	var dirs []string
+	for _, file := range files {
+		dirs = append(dirs, path.Dir(file))
+	}
+	slices.Sort(dirs)
+	dirs = slices.Compact(dirs)
+	return slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool {
+		return slices.ContainsFunc(dirs, func(other string) bool { return other != dir && inside(dir, other) })
+	})
+}
+
+func inside(dir, around string) bool {
+	return around == "." || dir == around || strings.HasPrefix(dir, around+"/")
 }
 
 // withoutExports drops a workspace.json that lies beside the DSL file it was exported from.
@@ -252,9 +341,12 @@ func withoutExports(candidates []string) []string {
 	})
 }
 
-// preferred gives the workspace.dsl or workspace.json that lies in the folder itself: that is its model by convention,
-// and what else is in it are parts or examples.
+// preferred gives the workspace.dsl or workspace.json that lies in the folder itself, or the folder itself: that is its
+// model by convention, and what else is in it are parts or examples.
 func preferred(candidates []string, dir string) (string, bool) {
+	if slices.Contains(candidates, dir) {
+		return dir, true
+	}
 	for _, conventional := range []string{"workspace.dsl", "workspace.json"} {
 		if name := path.Join(dir, conventional); slices.Contains(candidates, name) {
 			return name, true

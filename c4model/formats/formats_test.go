@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -62,10 +63,20 @@ func TestFind(t *testing.T) {
 		{"several", map[string]string{"one.dsl": workspaceDSL, "b/two.dsl": workspaceDSL}, "", "", problem.Ambiguous, []string{"holds 2 models: b/two.dsl, one.dsl", "name one of them"}},
 		{"none", map[string]string{"README.md": "# Inn\n", "x.dsl": "job('build') {\n}\n"}, "", "", problem.NotFound, []string{"holds no architecture model", "workspace.dsl"}},
 		{"nothing there", nil, "gone", "", problem.NotFound, []string{"there is no file or folder"}},
-		{"LikeC4 folder", map[string]string{"m/model.c4": likeC4}, "", "", problem.Invalid, []string{"no model that is readable yet: m/model.c4 (LikeC4)"}},
-		{"LikeC4 file", map[string]string{"model.likec4": likeC4}, "model.likec4", "", problem.Invalid, []string{"is a LikeC4 model, which is not yet readable"}},
-		{"PlantUML file", map[string]string{"m.puml": plantUML}, "m.puml", "", problem.Invalid, []string{"is a C4-PlantUML model, which is not yet readable"}},
-		{"Mermaid file", map[string]string{"m.mmd": mermaid}, "m.mmd", "", problem.Invalid, []string{"is a Mermaid C4 model, which is not yet readable"}},
+		{"a folder of LikeC4", map[string]string{"m/spec/a.c4": likeC4, "m/model/deep/b.likec4": "model {\n}\n", "m/views.c4": "views {\n}\n"}, "", "m, LikeC4", "", nil},
+		{"a folder of LikeC4 in one folder", map[string]string{".git/HEAD": "", "docs/m/a.c4": likeC4, "docs/m/b.c4": likeC4}, "docs", "docs/m, LikeC4", "", nil},
+		{"a file of LikeC4", map[string]string{"model.likec4": likeC4}, "model.likec4", "model.likec4, LikeC4", "", nil},
+		{"projects of LikeC4", map[string]string{"a/likec4.config.json": "{}", "a/x/m.c4": likeC4, "b/.likec4rc": "{}", "b/m.c4": likeC4}, "", "", problem.Ambiguous, []string{"holds 2 models: a, b"}},
+		{"a project of LikeC4 around another", map[string]string{"likec4.config.json": "{}", "m.c4": likeC4, "b/.likec4rc": "{}", "b/m.c4": likeC4}, "", "., LikeC4", "", nil},
+		{"a folder inside a project of LikeC4", map[string]string{".git/HEAD": "", "a/likec4.config.ts": "", "a/x/m.c4": likeC4}, "a/x", "a, LikeC4", "", nil},
+		{"a folder of diagrams", map[string]string{"docs/c4/context.puml": plantUML, "docs/c4/parts/api.puml": plantUML, "docs/flow.puml": "@startuml\na -> b\n@enduml\n"}, "", "docs/c4, C4-PlantUML", "", nil},
+		{"two folders of diagrams", map[string]string{"a/x.puml": plantUML, "b/x.puml": plantUML}, "", "", problem.Ambiguous, []string{"holds 2 models: a, b"}},
+		{"diagrams exported from a workspace", map[string]string{"w.dsl": workspaceDSL, "out/structurizr-1.puml": plantUML, "out/one.mmd": mermaid}, "", "w.dsl, Structurizr DSL", "", nil},
+		{"diagrams beside LikeC4", map[string]string{"c4/m.c4": likeC4, "out/1.puml": plantUML}, "", "c4, LikeC4", "", nil},
+		{"a diagram", map[string]string{"m.puml": plantUML}, "m.puml", "m.puml, C4-PlantUML", "", nil},
+		{"a diagram of another extension", map[string]string{"m.txt": plantUML}, "m.txt", "m.txt, C4-PlantUML", "", nil},
+		{"a diagram of Mermaid", map[string]string{"m.mmd": mermaid}, "m.mmd", "m.mmd, Mermaid C4", "", nil},
+		{"a folder of Mermaid", map[string]string{"docs/a.mmd": mermaid, "docs/b.mmd": "flowchart TD\n"}, "", "docs, Mermaid C4", "", nil},
 		{"something else", map[string]string{"notes.txt": "notes\n"}, "notes.txt", "", problem.Invalid, []string{"is no architecture model that Stele knows"}},
 	}
 	for _, test := range tests {
@@ -120,5 +131,39 @@ func TestReadReachesTheRepository(t *testing.T) {
 	m, err = formats.Read(t.Context(), filepath.Join(dir, "repo", "docs", "c4", "export.json"))
 	if err != nil || len(m.Elements) != 1 || m.Elements[0].Key != "inn" {
 		t.Errorf("JSON: %v, %v", m, err)
+	}
+}
+
+// TestReadEachFormat checks that what is found is read by the reader of its format, from a file and from a folder.
+func TestReadEachFormat(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, map[string]string{
+		".git/HEAD": "", "dsl/w.dsl": workspaceDSL, "json/workspace.json": workspaceJSON,
+		"likec4/a/spec.c4": "specification {\n  element system\n}\n", "likec4/b/model.c4": "model {\n  inn = system 'Inn'\n}\n",
+		"files/spec.c4": "specification {\n  element system\n}\n", "files/b/model.c4": "model {\n  inn = system 'Inn'\n}\n",
+		"puml/a.puml": plantUML, "puml/b/b.puml": "@startuml\n!include C4_Context.puml\nSystem_Boundary(inn, \"Inn\") {\n}\n@enduml\n", "mmd/a.mmd": mermaid,
+	})
+	for _, name := range []string{"dsl", "dsl/w.dsl", "json", "json/workspace.json", "likec4", "files", "files/b/model.c4", "puml", "puml/a.puml", "mmd", "mmd/a.mmd"} {
+		m, err := formats.Read(t.Context(), filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if len(m.Elements) != 1 || m.Elements[0].Key != "inn" || m.Elements[0].Name != "Inn" || m.Elements[0].Level != c4model.System {
+			t.Errorf("%s: %v", name, m.Elements)
+		}
+	}
+}
+
+// TestReadInFindsTheModelOfAFolder checks that an upload needs no name of a file.
+func TestReadInFindsTheModelOfAFolder(t *testing.T) {
+	t.Parallel()
+	root := c4model.NewRoot(fstest.MapFS{"docs/m.c4": {Data: []byte(likeC4)}, "vendor/x/w.dsl": {Data: []byte(workspaceDSL)}})
+	m, err := formats.ReadIn(t.Context(), root, ".")
+	if err != nil || len(m.Elements) != 1 || m.Elements[0].Source.File != "docs/m.c4" {
+		t.Errorf("%v, %v", m, err)
+	}
+	if _, err := formats.ReadIn(t.Context(), root, "gone.c4"); !problem.Is(err, problem.Invalid) {
+		t.Errorf("a file that is not there: %v", err)
 	}
 }

@@ -265,6 +265,8 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.cli -> stele.program.setup "Installs what is missing"
         stele.program.cli -> stele.program.config "Reads what is set"
         stele.program.cli -> stele.program.checkout "Finds the project and the commit"
+        stele.program.cli -> stele.program.git "Opens the repository"
+        stele.program.cli -> stele.program.evidence "Checks documents"
         stele.program.cli -> stele.program.c4 "Imports and compares models"
         stele.program.cli -> stele.program.formats "Reads models"
         stele.program.cli -> stele.program.secret "Loads the master key"
