@@ -7,7 +7,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/stele-dev/stele/c4model"
@@ -146,7 +145,7 @@ func (s Source) bind(ctx context.Context, files *treeFS, settings config.Reposit
 			if err != nil {
 				return err
 			}
-			add(c4model.Binding{Element: element, Pattern: rooted(s.Root, pattern), Source: config.RepositoryFile})
+			add(c4model.Binding{Element: element, Pattern: c4model.Rooted(s.Root, pattern), Source: config.RepositoryFile})
 		}
 	}
 	in.None = map[string]string{}
@@ -162,7 +161,7 @@ func (s Source) bind(ctx context.Context, files *treeFS, settings config.Reposit
 		if err != nil {
 			return err
 		}
-		in.Ignore = append(in.Ignore, rooted(s.Root, pattern))
+		in.Ignore = append(in.Ignore, c4model.Rooted(s.Root, pattern))
 	}
 	in.Waivers = settings.Waivers
 	hints, warnings := c4model.BindingHints(in.Model, c4model.Tree{Remotes: s.Repository.Remotes(ctx), Exists: func(name string) bool { return files.exists(path.Clean(name)) }})
@@ -181,16 +180,4 @@ func (s Source) bind(ctx context.Context, files *treeFS, settings config.Reposit
 		in.Model = &m
 	}
 	return nil
-}
-
-// rooted makes a pattern of a project's stele.yaml one of the whole repository.
-func rooted(root, pattern string) string {
-	if root == "" {
-		return pattern
-	}
-	trimmed := strings.TrimPrefix(pattern, "/")
-	if !strings.Contains(strings.TrimSuffix(trimmed, "/"), "/") && trimmed == pattern {
-		return root + "/**/" + pattern // a bare name matches at any depth
-	}
-	return root + "/" + trimmed
 }
