@@ -182,17 +182,26 @@ func (r *cSharpResolver) resolve(file string, i Import) Resolution {
 		}
 		visible := slices.DeleteFunc(slices.Clone(files), func(f string) bool {
 			p := r.projectOf(f)
-			return own != nil && p != nil && !own.sees[p.file]
+			return own != nil && p != nil && !own.sees[p.file] || isFramework(name) && (p == nil || !isFramework(path.Base(p.file)))
 		})
 		if len(visible) > 0 {
 			return internal(visible...)
 		}
-		hidden = name
+		if !isFramework(name) {
+			hidden = name
+		}
 	}
 	if hidden != "" {
 		return unresolved("%s is declared in this repository, but not in %s or a project it references", hidden, own.file)
 	}
 	return external()
+}
+
+// isFramework tells the names of .NET itself. Projects of other names declare in its namespaces too, so that their extensions
+// are seen without a using; a using of one of these means the framework.
+func isFramework(name string) bool {
+	first, _, _ := strings.Cut(name, ".")
+	return first == "System" || first == "Microsoft"
 }
 
 // candidates gives the full names that a using may mean: within each namespace that it stands in, inside out, and as

@@ -40,7 +40,7 @@ type Facts struct {
 type Import struct {
 	Spec string `json:"spec"` // as written: "net/http", "./user", "..models", "com.acme.orders.*", "crate::auth::token"
 	// Name is what else the meaning takes. Python: the imported name, which may itself be a module (from Spec import Name). Rust:
-	// the file of #[path = "…"] mod. C#: the namespace that a using stands in.
+	// the file of #[path = "…"] mod, or what as renames to. C#: the namespace that a using stands in.
 	Name string `json:"name,omitempty"`
 	Line int    `json:"line"` // 1-based
 	Kind Kind   `json:"kind,omitempty"`

@@ -7,14 +7,15 @@ import (
 
 // extractRust finds what a Rust file uses: use trees, unfolded to one Import for each leaf ("crate::a::b", "super::*");
 // extern crate a (Spec "a"); mod a; (Kind Module, with the #[path] as Name); and paths written out in code (Kind Path).
+// What is renamed has its new name as Name.
 //
-// Paths that begin with self, super or a bare name within mod a { … } are written as the file would write them, so that
-// super::x there is "self::x" here. Macros are not expanded, but what is within the brackets of a call is read as code; what
+// Paths that begin with self or super within mod a { … }, or with the name of such a module, are written as the file would
+// write them, so that super::x there is "self::x" here. Macros are not expanded, but what is within the brackets of a call is read as code; what
 // a macro quotes (macro_rules!, quote!) is not.
 func extractRust(text []byte) Facts {
-	p := rustParser{rustScanner: rustScanner{text: string(text), line: 1}, seen: map[string]bool{}}
+	p := rustParser{rustScanner: rustScanner{text: string(text), line: 1}, inline: map[string]bool{}, seen: map[string]bool{}}
 	p.file()
-	p.dropNamesInScope()
+	p.tidy()
 	return p.facts
 }
 
@@ -219,6 +220,7 @@ type rustParser struct {
 	scopes        []rustScope
 	modules       []string        // the inline modules that are open
 	attribute     string          // the value of a #[path] that waits for its mod
+	inline        map[string]bool // the names of all inline modules
 	seen          map[string]bool // paths in code that are noted already
 }
 
@@ -337,6 +339,7 @@ func (p *rustParser) module() {
 		file := strings.TrimPrefix(p.attribute, "=")
 		p.facts.Imports = append(p.facts.Imports, Import{Spec: spec, Name: file, Line: line, Kind: Module})
 	case '{':
+		p.inline[name] = true
 		p.open(name)
 		p.advance()
 	}
@@ -350,8 +353,13 @@ func (p *rustParser) externCrate() {
 	}
 	p.advance()
 	if p.token.kind == rustName && p.token.text != "self" {
-		p.facts.Imports = append(p.facts.Imports, Import{Spec: p.token.text, Line: p.token.line})
+		i := Import{Spec: p.token.text, Line: p.token.line}
 		p.advance()
+		if p.is("as") {
+			p.advance()
+			i.Name = p.token.text
+		}
+		p.facts.Imports = append(p.facts.Imports, i)
 	}
 }
 
@@ -364,11 +372,12 @@ func (p *rustParser) use() {
 	var groups []int // lengths of prefix at which groups began
 	var prefix []string
 	start := 0 // length of prefix at which this branch began
+	renamed := ""
 	leaf := func(line int) {
 		if len(prefix) > start {
-			p.add(prefix, line, "")
+			p.add(prefix, Import{Name: renamed, Line: line})
 		}
-		prefix = prefix[:start]
+		prefix, renamed = prefix[:start], ""
 	}
 	line := p.token.line
 	for ; p.token.kind != rustEnd; p.advance() {
@@ -376,6 +385,7 @@ func (p *rustParser) use() {
 		case rustName:
 			if p.token.text == "as" {
 				p.advance()
+				renamed = p.token.text
 				continue
 			}
 			line = p.token.line
@@ -434,7 +444,7 @@ func (p *rustParser) path() {
 		p.advance()
 	}
 	if !qualified && len(segments) > 1 && mayNameModule(first.text) {
-		p.add(segments, line, Path)
+		p.add(segments, Import{Line: line, Kind: Path})
 	}
 }
 
@@ -466,7 +476,7 @@ func (p *rustParser) skipQuoted() {
 
 // mayNameModule tells whether a path in code may begin with it: a keyword of paths, or a name as modules and crates have.
 func mayNameModule(name string) bool {
-	return name[0] >= 'a' && name[0] <= 'z' && !primitives[name]
+	return name[0] >= 'a' && name[0] <= 'z' && !primitives[name] && !keywordsBeforePaths[name]
 }
 
 // primitives are the types of Rust that have paths of their own, as u8::MAX.
@@ -475,19 +485,26 @@ var primitives = map[string]bool{
 	"str": true, "u8": true, "u16": true, "u32": true, "u64": true, "u128": true, "usize": true,
 }
 
+// keywordsBeforePaths may stand before a path that begins with colons, and are no part of it: &mut ::c_void.
+var keywordsBeforePaths = map[string]bool{
+	"as": true, "async": true, "await": true, "break": true, "const": true, "dyn": true, "else": true, "for": true, "if": true,
+	"impl": true, "in": true, "let": true, "match": true, "move": true, "mut": true, "ref": true, "return": true, "static": true,
+	"unsafe": true, "where": true, "while": true, "yield": true,
+}
+
 // add notes a path as the file would write it from outside its inline modules.
-func (p *rustParser) add(segments []string, line int, kind Kind) {
-	spec := strings.TrimSuffix(strings.Join(p.fromFile(segments), "::"), "::self")
-	if spec == "" || spec == "self" {
+func (p *rustParser) add(segments []string, i Import) {
+	i.Spec = strings.TrimSuffix(strings.Join(p.fromFile(segments), "::"), "::self")
+	if i.Spec == "" || i.Spec == "self" {
 		return
 	}
-	if kind == Path {
-		if p.seen[spec] {
+	if i.Kind == Path {
+		if p.seen[i.Spec] {
 			return
 		}
-		p.seen[spec] = true
+		p.seen[i.Spec] = true
 	}
-	p.facts.Imports = append(p.facts.Imports, Import{Spec: spec, Line: line, Kind: kind})
+	p.facts.Imports = append(p.facts.Imports, i)
 }
 
 // fromFile rewrites a path within inline modules: there self is the module, and each super one further out.
@@ -509,17 +526,27 @@ func (p *rustParser) fromFile(segments []string) []string {
 	return slices.Concat([]string{"self"}, open, rest)
 }
 
-// dropNamesInScope leaves out the paths in code that begin with a name that a use of the file brings: the use says it.
-func (p *rustParser) dropNamesInScope() {
+// tidy leaves out the paths in code that begin with a name that a use or an inline module of the file brings, since these
+// say it already, and writes uses of inline modules from the file.
+func (p *rustParser) tidy() {
 	brought := map[string]bool{}
 	for _, i := range p.facts.Imports {
-		if i.Kind != Path {
+		switch {
+		case i.Kind == Path, i.Kind == Module:
+		case i.Name != "":
+			brought[i.Name] = true
+		default:
 			brought[i.Spec[strings.LastIndexByte(i.Spec, ':')+1:]] = true
 		}
 	}
 	p.facts.Imports = slices.DeleteFunc(p.facts.Imports, func(i Import) bool {
 		first, _, _ := strings.Cut(i.Spec, "::")
-		return i.Kind == Path && first != "crate" && first != "self" && first != "super" && brought[first]
+		return i.Kind == Path && first != "crate" && first != "self" && first != "super" && (brought[first] || p.inline[first])
 	})
+	for n, i := range p.facts.Imports {
+		if first, _, deeper := strings.Cut(i.Spec, "::"); i.Kind == "" && deeper && p.inline[first] {
+			p.facts.Imports[n].Spec = "self::" + i.Spec
+		}
+	}
 	slices.SortStableFunc(p.facts.Imports, func(a, b Import) int { return a.Line - b.Line })
 }

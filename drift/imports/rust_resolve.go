@@ -24,6 +24,7 @@ type rustCrate struct {
 	pkg     *rustPackage
 	root    string
 	modules map[string][]string
+	renamed map[string]string // crates that the root calls otherwise, for all modules: extern crate a as b
 }
 
 // rustPlace is a file as a module of a crate.
@@ -44,11 +45,16 @@ func newRustResolver(repo *repository) resolver {
 	for _, folder := range folders {
 		p := r.packages[folder]
 		for n, root := range p.roots {
-			crate := &rustCrate{pkg: p, root: root, modules: map[string][]string{}}
+			crate := &rustCrate{pkg: p, root: root, modules: map[string][]string{}, renamed: map[string]string{}}
 			if n == 0 && p.hasLibrary {
 				r.libraries[folder] = crate
 			}
 			r.follow(crate)
+			for _, i := range repo.facts[root].Imports {
+				if i.Kind == "" && i.Name != "" && !strings.Contains(i.Spec, "::") {
+					crate.renamed[i.Name] = i.Spec
+				}
+			}
 		}
 	}
 	return r
@@ -213,6 +219,9 @@ func (r *rustResolver) local(place rustPlace, first string, kind Kind) (base []s
 // crate looks for a crate by its name in code.
 func (r *rustResolver) crate(place rustPlace, first string, rest []string) (Resolution, bool) {
 	pkg := place.crate.pkg
+	if original, ok := place.crate.renamed[first]; ok {
+		first = original
+	}
 	folder, local := pkg.crates[first]
 	if !local && first == pkg.library && pkg.hasLibrary {
 		folder, local = pkg.folder, true
@@ -247,9 +256,9 @@ func (r *rustResolver) inScope(file string, place rustPlace, i Import, first str
 				other.Spec = base + "::" + first
 				return r.path(file, place, other, hops+1)
 			}
-		} else if strings.HasSuffix(other.Spec, "::"+first) {
+		} else if other.Name == first || other.Name == "" && strings.HasSuffix(other.Spec, "::"+first) {
 			_, rest, _ := strings.Cut(i.Spec, "::")
-			other.Spec += "::" + rest
+			other.Spec = strings.TrimSuffix(other.Spec+"::"+rest, "::")
 			return r.path(file, place, other, hops+1)
 		}
 	}
@@ -275,8 +284,8 @@ func (r *rustResolver) inGlob(place rustPlace, base, name string) bool {
 			return false
 		}
 		at = at[:len(at)-1]
-	default:
-		return false
+	default: // a module beside it
+		segments = slices.Concat([]string{"self"}, segments)
 	}
 	return len(place.crate.modules[strings.Join(slices.Concat(at, segments[1:], []string{name}), "::")]) > 0
 }
