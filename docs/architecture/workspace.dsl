@@ -160,6 +160,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/drift/draft"
                         }
                     }
+                    bind = component "Binding suggestions" "Proposes which files an element stands for, by names." "Go" {
+                        properties {
+                            path "/drift/bind"
+                        }
+                    }
                     git = component "Git" "Reads commits, trees, texts and history by the git program." "Go, git" {
                         properties {
                             path "/internal/git"
@@ -331,6 +336,8 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.likec4 -> stele.program.problem "Says what was expected where"
         stele.program.plantuml -> stele.program.c4 "Makes models"
         stele.program.plantuml -> stele.program.problem "Says what was expected where"
+        stele.program.bind -> stele.program.c4 "Proposes files for its elements"
+        stele.program.bind -> stele.program.imports "Knows the languages of files"
         stele.program.c4 -> stele.program.problem "Says what was wrong"
 
         stele.program.store -> stele.program.memory "Implements its Store"
