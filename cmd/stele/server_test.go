@@ -142,6 +142,7 @@ var onServer = []struct {
 	{"token list", nil, `sam, role agent`, exitDone},
 	{"token revoke", []string{"sam"}, `Revoked token sam`, exitDone},
 	{"audit", nil, `revoke_token`, exitDone},
+	{"check", nil, `not in a git repository`, exitFailed},
 	{"doctor", nil, `ok  server +http://\S+ answers, stele 1\.2\s+ok  token +speaks for kim of organization acme, role admin`, exitDone},
 	{"mcp", nil, `error`, exitDone}, // what is no message of the protocol is answered with an error
 	{"config", nil, `token +\*+ · environment`, exitDone},
