@@ -42,6 +42,7 @@ var families = []family{
 	{[]Language{Python}, newPythonResolver},
 	{[]Language{Rust}, newRustResolver},
 	{[]Language{CSharp}, newCSharpResolver},
+	{[]Language{TypeScript, JavaScript, Svelte, Vue}, newTypeScriptResolver},
 }
 
 // Resolver says what the imports of one commit mean. It is safe for concurrent use.
