@@ -117,6 +117,7 @@ func readFacts(ctx context.Context, repo *git.Repository, all []*file, cache Fac
 	for i, f := range wanted {
 		if failures[i] != nil {
 			skipped = append(skipped, Skip{Path: f.Path, Reason: "its imports could not be read: it is no text"})
+			continue // not kept either: the next run has to tell of it too
 		}
 		facts[f.Path] = extracted[i]
 		cache.Keep(f.Blob, f.language, extracted[i])

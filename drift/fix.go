@@ -77,7 +77,7 @@ func (ev *evaluation) fixExistence(f Finding) Fix {
 	case f.MovedTo != "" && (fix.Section == "" || below(f.MovedTo, ev.in.Root)):
 		fix.Action, fix.New, fix.Advice = change, inside(ev.movedPattern(f)), ""
 	case f.Outcome == NeverMatched:
-		fix.Advice = "correct the path: no commit ever had such a file"
+		fix.Action, fix.Advice = change, "no commit ever had such a file"
 	}
 	return fix
 }
@@ -150,21 +150,26 @@ func (f Fix) String() string {
 		text = fmt.Sprintf("add %s to %s of %s in %s", f.New, f.Section, f.Element, where)
 	case f.Section != "" && f.Action == change && f.New != "":
 		text = fmt.Sprintf("change %s to %s in %s of %s in %s", f.Old, f.New, f.Section, f.Element, where)
+	case f.Action == change && f.New != "":
+		text = fmt.Sprintf("change %s to %s in %s", f.Old, f.New, where)
+	case f.Action == change && f.Old != "":
+		text = fmt.Sprintf("correct %s in %s", f.Old, where)
 	case f.Section != "" && f.Action == remove && f.Old != "":
 		text = fmt.Sprintf("remove %s from %s of %s in %s", f.Old, f.Section, f.Element, where)
 	case f.Section != "" && f.Action == remove:
 		text = fmt.Sprintf("remove %s from %s in %s", f.Element, f.Section, where)
 	case f.Action == add && f.New != "":
 		text = fmt.Sprintf("add to %s: %s", where, f.New)
-	case f.Action == change && f.New != "":
-		text = fmt.Sprintf("change %s to %s in %s", f.Old, f.New, where)
 	case f.Action == remove && f.Old != "":
 		text = fmt.Sprintf("remove from %s: %s", where, f.Old)
 	default:
 		return f.Advice
 	}
-	if f.Advice != "" {
-		text += ", " + f.Advice
+	switch {
+	case f.Advice == "":
+		return text
+	case strings.HasPrefix(f.Advice, "or "):
+		return text + ", " + f.Advice
 	}
-	return text
+	return text + ": " + f.Advice
 }

@@ -72,6 +72,7 @@ type app struct {
 
 	environment config.Environment
 	dir         string // working folder
+	cacheDir    string // of what can be made again; "" keeps nothing
 	json        bool
 	project     string
 	server      string
@@ -102,6 +103,9 @@ func newApp(in, out, errOut *os.File) *app {
 	// Where there is no home, the setting stays empty and what needs it says so.
 	a.environment.Defaults["data_dir"], _ = embedded.DefaultDataDir()
 	a.environment.Defaults["master_key_file"], _ = secret.DefaultMasterFile()
+	if dir, err := os.UserCacheDir(); err == nil {
+		a.cacheDir = filepath.Join(dir, "stele")
+	}
 	return a
 }
 

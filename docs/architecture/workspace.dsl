@@ -145,6 +145,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/drift"
                         }
                     }
+                    report = component "Drift reports" "Writes findings as Markdown, SARIF and a patch of model and stele.yaml." "Go" {
+                        properties {
+                            path "/drift/report"
+                        }
+                    }
                     imports = component "Imports" "What source files import, and which files of the repository that means." "Go" {
                         properties {
                             path "/drift/imports"
@@ -370,6 +375,19 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.evidence -> stele.program.git "Reads commits and their history"
         stele.program.evidence -> stele.program.c4 "Matches patterns of bindings"
         stele.program.evidence -> stele.program.problem "Says which document is missing"
+
+        stele.program.cli -> stele.program.drift "Compares a model with a commit, holds gates"
+        stele.program.cli -> stele.program.report "Writes what the comparison found"
+        stele.program.cli -> stele.program.imports "Keeps what files import between runs"
+        stele.program.drift -> stele.program.c4 "Reads elements, relationships and bindings"
+        stele.program.drift -> stele.program.formats "Reads the model of a commit"
+        stele.program.drift -> stele.program.imports "Asks what files import"
+        stele.program.drift -> stele.program.git "Reads commits, trees and history"
+        stele.program.drift -> stele.program.config "Reads the stele.yaml of a commit"
+        stele.program.drift -> stele.program.problem "Says what cannot be compared"
+        stele.program.report -> stele.program.drift "Writes its findings"
+        stele.program.report -> stele.program.config "Changes stele.yaml"
+        stele.program.report -> stele.program.c4 "Recognises patterns of bindings"
     }
 
     views {
