@@ -95,8 +95,9 @@ var namingFixes = []string{
 var skippedFolders = []string{"node_modules", "vendor", "testdata", "third_party", "dist", "build", "target"}
 
 // Read reads the model at a path of this machine. A file is read as what it is, with the folder around it where the format
-// makes that one model; in a folder the one model is found, and several are an ambiguous problem that lists them. What a model includes is confined to the git repository around it, or
-// to its own folder outside a repository; places in the result are relative to that folder, which Source names.
+// makes that one model; in a folder the one model is found, and several are an ambiguous problem that lists them. What a
+// model includes is confined to the git repository around it, or to its own folder outside a repository; places in the
+// result are relative to that folder, which Source names.
 func Read(ctx context.Context, name string) (*c4model.Model, error) {
 	source, err := Find(ctx, name)
 	if err != nil {

@@ -86,7 +86,6 @@ func (p *parser) inside(b *body, properties *properties, of string) error {
 	}
 	for !p.peek(0).is("}") {
 		var err error
-		known := false
 		switch t := p.peek(0); {
 		case p.accept(";"):
 		case p.arrow(0):
@@ -94,6 +93,7 @@ func (p *parser) inside(b *body, properties *properties, of string) error {
 		case t.kind == word && (p.peek(1).is("=") || p.peek(1).is(".") || p.arrow(1)):
 			err = p.declaration(b)
 		default:
+			var known bool
 			if known, err = p.property(properties); err == nil && !known {
 				if t.kind != word {
 					return p.refuse(t, "a property, an element, a relationship or } in "+of)
@@ -105,7 +105,7 @@ func (p *parser) inside(b *body, properties *properties, of string) error {
 			return err
 		}
 	}
-	return p.close("}")
+	return p.close()
 }
 
 // extension reads "extend path {…}" and "extend a -> b 'title' {…}".
@@ -192,7 +192,7 @@ func (p *parser) afterSource(r *relation) error {
 				return p.refuse(p.peek(0), "a property or } in a relationship")
 			}
 		}
-		if err := p.close("}"); err != nil {
+		if err := p.close(); err != nil {
 			return err
 		}
 	}

@@ -127,9 +127,9 @@ func (p *parser) open(of string) error {
 	return nil
 }
 
-func (p *parser) close(expected string) error {
+func (p *parser) close() error {
 	p.nesting--
-	return p.expect("}", expected)
+	return p.expect("}", "}")
 }
 
 // skipBraces passes over a block.
@@ -248,7 +248,7 @@ func (p *parser) specification() error {
 			return err
 		}
 	}
-	return p.close("}")
+	return p.close()
 }
 
 // kind reads "element name {…}" and keeps it in into, unless that is nil.
@@ -270,7 +270,7 @@ func (p *parser) kind(into map[string]kindOf, of string) error {
 				return p.refuse(p.peek(0), "a property (technology, notation, style, …) or } in "+of+" "+name)
 			}
 		}
-		if err := p.close("}"); err != nil {
+		if err := p.close(); err != nil {
 			return err
 		}
 	}
@@ -326,5 +326,5 @@ func (p *parser) model() error {
 		}
 	}
 	p.file.models = append(p.file.models, b)
-	return p.close("}")
+	return p.close()
 }

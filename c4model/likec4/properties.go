@@ -132,7 +132,7 @@ func (p *parser) metadata(into *properties) error {
 		}
 		p.accept(";")
 	}
-	return p.close("}")
+	return p.close()
 }
 
 // trimmed gives a text without the indentation that its place in the file gave it.

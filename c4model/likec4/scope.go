@@ -1,6 +1,7 @@
 package likec4
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,11 +12,10 @@ import (
 // tree is all elements of a model in their places.
 type tree struct {
 	*source
-	roots    []*element
-	byName   map[string]*element // of the roots
-	byKey    map[string]*element
-	folded   map[string]*element // by the form under which keys are compared
-	elements int
+	roots  []*element
+	byName map[string]*element // of the roots
+	byKey  map[string]*element
+	folded map[string]*element // by the form under which keys are compared
 }
 
 // place puts every element where it belongs, those of extensions too, whatever the order of files and declarations.
@@ -92,9 +92,9 @@ func (t *tree) add(parent *element, b *body) error {
 	return nil
 }
 
-// visible gives the names that can be used inside a body without a path: its elements, and what lies below them as far
+// visible finds the names that can be used inside a body without a path: its elements, and what lies below them as far
 // as the name is unique there. What other files add to the same element counts only behind a path.
-func (b *body) visible() map[string]*element {
+func (b *body) visible() {
 	direct := make(map[string]*element, len(b.elements))
 	var inner []*body
 	for _, e := range b.elements {
@@ -110,7 +110,6 @@ func (b *body) visible() map[string]*element {
 		i.visible()
 	}
 	b.scope = unique(direct, inner)
-	return b.scope
 }
 
 // unique adds to the direct names those that exactly one of the bodies knows.
@@ -129,9 +128,7 @@ func unique(direct map[string]*element, bodies []*body) map[string]*element {
 			delete(scope, name)
 		}
 	}
-	for name, e := range direct {
-		scope[name] = e
-	}
+	maps.Copy(scope, direct)
 	return scope
 }
 

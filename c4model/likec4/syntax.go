@@ -16,7 +16,6 @@ type element struct {
 	children []*element
 	byName   map[string]*element
 	below    map[string]*element // see descendants
-	external bool
 	level    c4model.Level
 }
 

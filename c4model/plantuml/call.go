@@ -59,14 +59,14 @@ func arguments(s string) (args []string, named map[string]string, ok bool) {
 	named = make(map[string]string)
 	for len(s) > 0 {
 		depth, quote, end := 0, byte(0), len(s)
-		for i := 0; i < len(s); i++ {
+		for i := range len(s) {
 			c := s[i]
 			switch {
 			case quote != 0:
 				if c == quote {
 					quote = 0
 				}
-			case c == '"', c == '\'' && strings.TrimSpace(s[:i]) == "" && strings.Contains(s[i+1:], "'"):
+			case c == '"', c == '\'' && startsValue(s[:i]) && strings.Contains(s[i+1:], "'"):
 				quote = c
 			case c == '(':
 				depth++
@@ -91,6 +91,12 @@ func arguments(s string) (args []string, named map[string]string, ok bool) {
 		}
 	}
 	return args, named, true
+}
+
+// startsValue tells whether a value begins behind that part of an argument.
+func startsValue(before string) bool {
+	before = strings.TrimSpace(before)
+	return before == "" || before[0] == '$' && strings.HasSuffix(before, "=")
 }
 
 var parameterName = regexp.MustCompile(`^\s*\$(\w+)\s*=([^=].*)?$`)
@@ -133,7 +139,9 @@ var (
 
 // plain gives a label as one line without the marks that format it.
 func plain(label string) string {
-	label = lineBreak.ReplaceAllString(label, " ")
-	label = markup.ReplaceAllString(label, "")
+	if strings.ContainsAny(label, `<\`) {
+		label = lineBreak.ReplaceAllString(label, " ")
+		label = markup.ReplaceAllString(label, "")
+	}
 	return strings.Join(strings.Fields(strings.ReplaceAll(label, "**", "")), " ")
 }

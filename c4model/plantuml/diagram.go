@@ -109,6 +109,9 @@ func (d *diagram) line(l line) error {
 		}
 		return nil
 	}
+	if d.macro(l.text) {
+		return d.statement(l)
+	}
 	for _, t := range texts {
 		if t.start.MatchString(l.text) && !singleNote.MatchString(l.text) {
 			if !t.end.MatchString(l.text) {
@@ -118,6 +121,16 @@ func (d *diagram) line(l line) error {
 		}
 	}
 	return d.statement(l)
+}
+
+// macro tells whether a line starts with a call that says something about the model.
+func (d *diagram) macro(text string) bool {
+	m := callStart.FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	_, ok := macros[m[1]]
+	return ok
 }
 
 // statement handles a line that is no text and not for the preprocessor.
@@ -134,7 +147,8 @@ func (d *diagram) statement(l line) error {
 	}
 	if strings.HasPrefix(l.text, "}") {
 		if len(d.blocks) == 0 {
-			d.breaks(problem.Invalidf("", "%sfound } without a block that it could close; expected a call of C4-PlantUML", l.at).Fix("remove this line, or the } that is one too many before it"))
+			d.breaks(problem.Invalidf("", "%sfound } without a block that it could close; expected a call of C4-PlantUML", l.at).
+				Fix("remove this line, or the } that is one too many before it"))
 			return nil
 		}
 		d.blocks = d.blocks[:len(d.blocks)-1]
@@ -180,18 +194,21 @@ func (d *diagram) push(b block) error {
 
 // call handles a line that starts with a call.
 func (d *diagram) call(l line, name string) error {
-	known := isModelMacro(name) || name == "AddProperty"
+	macro, known := macros[name]
+	if !known {
+		if strings.HasPrefix(l.text, name+"(") {
+			d.otherCall(l, name)
+		}
+		if strings.HasSuffix(l.text, "{") {
+			return d.push(block{what: l.text, at: l.at})
+		}
+		return nil
+	}
 	if len(l.text) > MaxCallBytes {
 		return problem.Invalidf("", "%sfound a call of more than %d bytes; expected at most that", l.at, MaxCallBytes).Fix("close the call %s with a )", name)
 	}
 	end, unclosed := scan(l.text)
 	switch {
-	case !known:
-		d.otherCall(l, name)
-		if strings.HasSuffix(l.text, "{") {
-			return d.push(block{what: l.text, at: l.at})
-		}
-		return nil
 	case unclosed:
 		return problem.Invalidf("", "%sfound a text without its closing quote in %s; expected \" before the end of the line", l.at, clip(l.text)).
 			Fix("close the text; a quote inside it is written <U+0022>")
@@ -199,16 +216,10 @@ func (d *diagram) call(l line, name string) error {
 		d.open, d.openAt = l.text, l.at
 		return nil
 	}
-	inner := l.text[strings.IndexByte(l.text, '(')+1 : end-1]
-	inner, err := d.expand(l.at, inner)
+	after := strings.TrimSpace(l.text[end:])
+	c, err := d.parse(l, name, l.text[strings.IndexByte(l.text, '(')+1:end-1])
 	if err != nil {
 		return err
-	}
-	after := strings.TrimSpace(l.text[end:])
-	c := call{name: name, at: l.at}
-	var ok bool
-	if c.args, c.named, ok = arguments(inner); !ok {
-		return problem.Invalidf("", "%sfound more than %d arguments; expected at most that many", l.at, MaxArguments).Fix("correct the call %s", name)
 	}
 	if i := strings.IndexAny(after, "{}"); i >= 0 {
 		if after[i] == '{' {
@@ -219,20 +230,41 @@ func (d *diagram) call(l line, name string) error {
 	} else {
 		after = ""
 	}
-	switch {
-	case name == "AddProperty":
+	switch macro.kind {
+	case aProperty:
 		d.property(c)
-	case elementMacro.MatchString(name):
-		err = d.element(c)
-	case boundaryMacro.MatchString(name), nodeMacro.MatchString(name):
-		err = d.boundary(c)
-	default:
-		err = d.relation(c)
+	case anElement:
+		err = d.element(c, macro)
+	case aBoundary, aNode:
+		err = d.boundary(c, macro)
+	case aRelation:
+		err = d.relation(c, macro)
 	}
 	if err != nil {
 		return err
 	}
 	return d.rest(l, after)
+}
+
+// parse gives a call with its arguments, definitions replaced.
+func (d *diagram) parse(l line, name, inner string) (call, error) {
+	c := call{name: name, at: l.at}
+	var ok bool
+	if c.args, c.named, ok = arguments(inner); !ok {
+		return call{}, problem.Invalidf("", "%sfound more than %d arguments; expected at most that many", l.at, MaxArguments).Fix("correct the call %s", name)
+	}
+	var err error
+	for i := range c.args {
+		if c.args[i], err = d.expand(l.at, c.args[i]); err != nil {
+			return call{}, err
+		}
+	}
+	for parameter, value := range c.named {
+		if c.named[parameter], err = d.expand(l.at, value); err != nil {
+			return call{}, err
+		}
+	}
+	return c, nil
 }
 
 // otherCall handles a call that is no macro of the model.
@@ -242,7 +274,7 @@ func (d *diagram) otherCall(l line, name string) {
 		if len(d.blocks) > 0 {
 			d.blocks = d.blocks[:len(d.blocks)-1]
 		}
-	case name == "WithoutPropertyHeader" || name == "SetPropertyHeader" || drawing.MatchString(name):
+	case drawing.MatchString(name):
 	case len(d.blocks) > 0 && d.blocks[len(d.blocks)-1].declaration == nil: // a method of a class and the like
 	default:
 		if holds, mine := d.procedures[name]; mine && !holds {
@@ -254,7 +286,8 @@ func (d *diagram) otherCall(l line, name string) {
 
 // property keeps AddProperty(name, value) for the next element.
 func (d *diagram) property(c call) {
-	name, value := plain(c.get([]string{"col1", "col2"}, "col1")), plain(c.get([]string{"col1", "col2"}, "col2"))
+	parameters := macros["AddProperty"].parameters
+	name, value := plain(c.get(parameters, "col1")), plain(c.get(parameters, "col2"))
 	if name == "" || value == "" {
 		return
 	}
@@ -301,35 +334,26 @@ func (d *diagram) declare(c call, x *declaration) error {
 	return nil
 }
 
-func (d *diagram) element(c call) error {
-	m := elementMacro.FindStringSubmatch(c.name)
-	parameters := containerParameters
-	if m[1] == "Person" || m[1] == "System" {
-		parameters = personParameters
-	}
-	return d.declare(c, &declaration{
+func (d *diagram) element(c call, m macro) error {
+	parameters := m.parameters
+	x := &declaration{
 		alias: c.get(parameters, "alias"), label: plain(c.get(parameters, "label")), description: plain(c.get(parameters, "descr")),
 		technology: plain(c.get(parameters, "techn")), url: c.get(parameters, "link"), tags: tags(c.get(parameters, "tags")),
-		properties: d.takeProperties(), level: levelOf[m[1]], external: m[3] != "", at: c.at,
-	})
+		properties: d.takeProperties(), level: m.level, external: m.external, at: c.at,
+	}
+	if err := d.declare(c, x); err != nil || !c.opens {
+		return err
+	}
+	return d.push(block{declaration: x, what: c.name + "(" + x.alias + ")", at: x.at})
 }
 
 // boundary handles boundaries and nodes, which open a block.
-func (d *diagram) boundary(c call) error {
-	parameters := boundaryParameters
-	node := nodeMacro.MatchString(c.name)
-	switch {
-	case node:
-		parameters = containerParameters
-	case c.name == "Boundary":
-		parameters = groupParameters
-	}
+func (d *diagram) boundary(c call, m macro) error {
+	parameters, node := m.parameters, m.kind == aNode
 	x := &declaration{
 		alias: c.get(parameters, "alias"), label: plain(c.get(parameters, "label")), description: plain(c.get(parameters, "descr")),
-		url: c.get(parameters, "link"), tags: tags(c.get(parameters, "tags")), properties: d.takeProperties(), boundary: true, instance: node, at: c.at,
-	}
-	if m := boundaryMacro.FindStringSubmatch(c.name); m != nil {
-		x.level = levelOf[m[1]]
+		url: c.get(parameters, "link"), tags: tags(c.get(parameters, "tags")), properties: d.takeProperties(), boundary: true, instance: node,
+		level: m.level, at: c.at,
 	}
 	if err := d.declare(c, x); err != nil {
 		return err
@@ -351,15 +375,10 @@ func tags(list string) []string {
 	return out
 }
 
-func (d *diagram) relation(c call) error {
+func (d *diagram) relation(c call, m macro) error {
 	d.takeProperties()
-	parameters, back, both := relationParameters, false, false
-	if m := relationMacro.FindStringSubmatch(c.name); m != nil {
-		both, back = m[1] != "", m[3] != ""
-		if m[2] != "" {
-			parameters = indexParameters
-		}
-	} else {
+	parameters, back, both := m.parameters, m.back, m.both
+	if parameters == nil {
 		parameters = arrowParameters
 		if len(c.args) > len(arrowParameters) {
 			parameters = techArrowParameters
@@ -414,8 +433,8 @@ func (d *diagram) arrow(l line, m []string) error {
 	return d.relate(r, m[2] != "" && m[4] != "")
 }
 
-// finish checks that everything is closed at the end of the diagram, which is at at.
-func (d *diagram) finish(at c4model.Position) error {
+// finish checks that everything is closed at the end of the diagram.
+func (d *diagram) finish() error {
 	if d.open != "" {
 		return problem.Invalidf("", "%sfound the end of the diagram inside the call %s; expected )", d.openAt, clip(d.open)).Fix("close the call that starts here")
 	}
@@ -428,9 +447,11 @@ func (d *diagram) finish(at c4model.Position) error {
 	case d.until != nil:
 		return problem.Invalidf("", "%sfound the end of the diagram inside a procedure or loop of the preprocessor; expected its end", d.opened).Fix("close what starts here")
 	case len(d.conditions) > 0:
-		return problem.Invalidf("", "%sfound the end of the diagram inside this condition; expected !endif", d.conditions[len(d.conditions)-1].at).Fix("close the condition that starts here")
+		return problem.Invalidf("", "%sfound the end of the diagram inside this condition; expected !endif", d.conditions[len(d.conditions)-1].at).
+			Fix("close the condition that starts here")
 	case d.skipTo != nil:
-		return problem.Invalidf("", "%sfound the end of the diagram inside the text after %s; expected its end", d.skipped.at, clip(d.skipped.text)).Fix("close the text that starts here")
+		return problem.Invalidf("", "%sfound the end of the diagram inside the text after %s; expected its end", d.skipped.at, clip(d.skipped.text)).
+			Fix("close the text that starts here")
 	case len(d.blocks) > 0 && !d.sequence:
 		b := d.blocks[len(d.blocks)-1]
 		return problem.Invalidf("", "%sfound the end of the diagram inside %s; expected }", b.at, clip(b.what)).Fix("close the block that opens here")

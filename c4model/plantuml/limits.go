@@ -14,7 +14,7 @@ const (
 	// MaxIncludeDepth bounds includes within includes.
 	MaxIncludeDepth = 16
 	// MaxCallBytes bounds one call, its lines joined and its definitions replaced.
-	MaxCallBytes = 64 << 10
+	MaxCallBytes = 16 << 10
 	// MaxCallLines bounds the lines that one call is spread over.
 	MaxCallLines = 200
 	// MaxExpandedBytes bounds what definitions make of a model in total.

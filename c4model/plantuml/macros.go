@@ -7,17 +7,26 @@ import (
 	"github.com/stele-dev/stele/c4model"
 )
 
-// The macros of C4-PlantUML, which those of Mermaid are a subset of, with the order of their parameters.
-var (
-	elementMacro  = regexp.MustCompile(`^(Person|System|Container|Component)(Db|Queue)?(_Ext)?$`)
-	boundaryMacro = regexp.MustCompile(`^(?:(System|Container|Component|Enterprise)_)?Boundary$`)
-	nodeMacro     = regexp.MustCompile(`^(?:Deployment_)?Node(?:_L|_R)?$`)
-	relationMacro = regexp.MustCompile(`^(Bi)?Rel(Index)?(_Back)?(?:_Neighbor)?(?:_(?:U|Up|D|Down|L|Left|R|Right))?$`)
-	// drawing are the macros that only say how something looks.
-	drawing = regexp.MustCompile(`^(?:Lay_\w+|LAYOUT_\w+|SHOW_\w+|HIDE_\w+|SET_SKETCH_STYLE|Add\w*Tag|Update\w+|SetDefaultLegendEntries|` +
-		`increment|setIndex|SetIndex|LEGEND|C4Version\w*)$`)
+// macro is what a call of C4-PlantUML means. Those of Mermaid are a subset.
+type macro struct {
+	kind       macroKind
+	parameters []string
+	level      c4model.Level // of an element, and of a boundary that stands for one
+	external   bool
+	back, both bool // of a relationship: from its second alias to the first, or in both directions
+}
+
+type macroKind int
+
+const (
+	anElement macroKind = iota
+	aBoundary
+	aNode
+	aRelation
+	aProperty
 )
 
+// The orders of parameters. Those after the last one here are about drawing.
 var (
 	personParameters    = []string{"alias", "label", "descr", "sprite", "tags", "link", "type"}
 	containerParameters = []string{"alias", "label", "techn", "descr", "sprite", "tags", "link"}
@@ -29,11 +38,48 @@ var (
 	techArrowParameters = []string{"from", "to", "label", "techn", "direction"}
 )
 
-// isModelMacro tells whether a call of that name says something about the model.
-func isModelMacro(name string) bool {
-	return elementMacro.MatchString(name) || boundaryMacro.MatchString(name) || nodeMacro.MatchString(name) ||
-		relationMacro.MatchString(name) || name == "Rel_"
+// macros are all calls that say something about the model.
+var macros = allMacros()
+
+func allMacros() map[string]macro {
+	all := map[string]macro{
+		"Boundary":            {kind: aBoundary, parameters: groupParameters},
+		"Enterprise_Boundary": {kind: aBoundary, parameters: boundaryParameters},
+		"Rel_":                {kind: aRelation},
+		"AddProperty":         {kind: aProperty, parameters: []string{"col1", "col2"}},
+	}
+	for name, level := range map[string]c4model.Level{
+		"Person": c4model.Person, "System": c4model.System, "Container": c4model.Container, "Component": c4model.Component,
+	} {
+		parameters := containerParameters
+		if level == c4model.Person || level == c4model.System {
+			parameters = personParameters
+		}
+		for _, shape := range []string{"", "Db", "Queue"} {
+			all[name+shape] = macro{kind: anElement, parameters: parameters, level: level}
+			all[name+shape+"_Ext"] = macro{kind: anElement, parameters: parameters, level: level, external: true}
+		}
+		if level != c4model.Person {
+			all[name+"_Boundary"] = macro{kind: aBoundary, parameters: boundaryParameters, level: level}
+		}
+	}
+	for _, side := range []string{"", "_L", "_R"} {
+		all["Node"+side] = macro{kind: aNode, parameters: containerParameters}
+		all["Deployment_Node"+side] = macro{kind: aNode, parameters: containerParameters}
+	}
+	for _, where := range []string{"", "_Neighbor", "_U", "_Up", "_D", "_Down", "_L", "_Left", "_R", "_Right"} {
+		for _, back := range []string{"", "_Back"} {
+			all["Rel"+back+where] = macro{kind: aRelation, parameters: relationParameters, back: back != ""}
+			all["RelIndex"+back+where] = macro{kind: aRelation, parameters: indexParameters, back: back != ""}
+			all["BiRel"+back+where] = macro{kind: aRelation, parameters: relationParameters, both: true}
+		}
+	}
+	return all
 }
+
+// drawing are the macros that only say how something looks.
+var drawing = regexp.MustCompile(`^(?:Lay_\w+|LAYOUT_\w+|SHOW_\w+|HIDE_\w+|SET_SKETCH_STYLE|Add\w*Tag|Update\w+|SetDefaultLegendEntries|` +
+	`SetPropertyHeader|WithoutPropertyHeader|increment|setIndex|SetIndex|LEGEND|C4Version\w*)$`)
 
 // similar are the names that a misspelt one is compared with.
 var similar = []string{
@@ -49,11 +95,9 @@ func misspelt(name string) string {
 			return known
 		}
 	}
-	if len(name) < 6 {
-		return ""
-	}
+	const shortest = 5 // shorter words resemble each other by chance
 	for _, known := range similar {
-		if distance(strings.ToLower(name), strings.ToLower(known)) == 1 {
+		if min(len(name), len(known)) >= shortest && distance(strings.ToLower(name), strings.ToLower(known)) == 1 {
 			return known
 		}
 	}
@@ -77,10 +121,6 @@ func distance(a, b string) int {
 		return 1
 	}
 	return 2
-}
-
-var levelOf = map[string]c4model.Level{
-	"Person": c4model.Person, "System": c4model.System, "Container": c4model.Container, "Component": c4model.Component,
 }
 
 // depth gives the levels their order.

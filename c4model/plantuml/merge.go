@@ -318,7 +318,8 @@ func (m *merger) elements() error {
 			n.Parent = n.parent.Key
 		}
 		if other, ok := taken[c4model.FoldKey(n.Key)]; ok {
-			return problem.Invalidf("", "%sfound the alias %s, which %s uses too when case does not count; expected an alias of its own for each element", n.Source, clip(n.alias), place(other.Source)).
+			return problem.Invalidf("", "%sfound the alias %s, which %s uses too when case does not count; expected an alias of its own for each element",
+				n.Source, clip(n.alias), place(other.Source)).
 				Fix("give one of the two another alias")
 		}
 		taken[c4model.FoldKey(n.Key)] = n

@@ -52,7 +52,7 @@ var (
 // mentionsModel tells whether a line holds a call that says something about the model.
 func mentionsModel(text string) bool {
 	for _, m := range modelCall.FindAllStringSubmatch(text, -1) {
-		if isModelMacro(m[1]) {
+		if _, ok := macros[m[1]]; ok {
 			return true
 		}
 	}

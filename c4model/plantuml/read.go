@@ -125,7 +125,7 @@ func (r *reader) plantUML(file string, _ bool) error {
 		}
 		if strings.HasPrefix(l.text, "@end") {
 			if d != nil {
-				if err := r.add(d, l.at); err != nil {
+				if err := r.add(d); err != nil {
 					return err
 				}
 			}
@@ -142,18 +142,14 @@ func (r *reader) plantUML(file string, _ bool) error {
 	if d == nil {
 		return nil
 	}
-	end := c4model.Position{File: file}
-	if len(all) > 0 {
-		end.Line = all[len(all)-1].at.Line
-	}
 	if marked && d.isC4() {
-		return problem.Invalidf("", "%sfound the end of the file inside a diagram; expected @enduml", end).Fix("end the diagram with @enduml")
+		return problem.Invalidf("", "%sfound the end of the file inside a diagram; expected @enduml", all[len(all)-1].at).Fix("end the diagram with @enduml")
 	}
-	return r.add(d, end)
+	return r.add(d)
 }
 
-func (r *reader) add(d *diagram, end c4model.Position) error {
-	if err := d.finish(end); err != nil {
+func (r *reader) add(d *diagram) error {
+	if err := d.finish(); err != nil {
 		return err
 	}
 	r.diagrams = append(r.diagrams, d)
@@ -196,7 +192,7 @@ func (r *reader) mermaid(file string, alone bool) error {
 			return err
 		}
 	}
-	return r.add(d, all[len(all)-1].at)
+	return r.add(d)
 }
 
 func (r *reader) warn(w c4model.Warning) {
