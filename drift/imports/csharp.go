@@ -221,16 +221,21 @@ func (s *cSharpScanner) hole(depth int) {
 	}
 }
 
+// cSharpDepth is how many namespaces, and braces within the innermost, are open.
+type cSharpDepth struct {
+	namespaces, blocks int
+}
+
 type cSharpParser struct {
 	cSharpScanner
 
 	token, before cSharpToken
 	facts         Facts
-	namespaces    []string // the full names of the namespaces that are open; the last is the one things are declared in
-	blocks        int      // braces within the innermost namespace
-	braced        []bool   // of each open namespace, whether a brace closes it
-	brackets      int      // ( and [ that are open
-	branches      []int    // blocks at each #if that is open
+	namespaces    []string      // the full names of the namespaces that are open; the last is the one things are declared in
+	blocks        int           // braces within the innermost namespace
+	braced        []bool        // of each open namespace, whether a brace closes it
+	brackets      int           // ( and [ that are open
+	branches      []cSharpDepth // at each #if that is open
 }
 
 func (p *cSharpParser) advance() {
@@ -249,9 +254,14 @@ func (p *cSharpParser) branch(word string) {
 	last := len(p.branches) - 1
 	switch {
 	case word == "if":
-		p.branches = append(p.branches, p.blocks)
+		p.branches = append(p.branches, cSharpDepth{len(p.namespaces), p.blocks})
 	case (word == "elif" || word == "else") && last >= 0:
-		p.blocks = min(p.blocks, p.branches[last])
+		before := p.branches[last]
+		if len(p.namespaces) > before.namespaces {
+			p.namespaces, p.braced = p.namespaces[:before.namespaces], p.braced[:before.namespaces]
+			p.blocks = before.blocks
+		}
+		p.blocks = min(p.blocks, before.blocks)
 	case word == "endif" && last >= 0:
 		p.branches = p.branches[:last]
 	}
@@ -366,16 +376,13 @@ func (p *cSharpParser) namespace() {
 	if outer := p.namespaceName(); outer != "" {
 		name = outer + "." + name
 	}
-	if p.token.kind != '{' && p.token.kind != ';' || len(name) > maxNamespace {
+	if p.token.kind != '{' && p.token.kind != ';' || len(name) > maxName {
 		return
 	}
 	p.namespaces, p.braced = append(p.namespaces, name), append(p.braced, p.token.kind == '{')
 	p.facts.Packages = append(p.facts.Packages, name)
 	p.advance()
 }
-
-// maxNamespace is the longest name of a namespace that is believed, in bytes.
-const maxNamespace = 1000
 
 // delegate reads delegate Result<T> Name<U>(…).
 func (p *cSharpParser) delegate() {

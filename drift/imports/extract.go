@@ -3,6 +3,7 @@ package imports
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/encoding/unicode"
@@ -49,16 +50,22 @@ func Extract(path string, text []byte) (Facts, error) {
 	return facts, nil
 }
 
-// detach copies the strings, which are parts of the file's text and would keep all of it in memory.
+// maxName is the longest Spec or Name that is believed, in bytes. Every import keeps its own copy.
+const maxName = 1000
+
+// detach copies the strings, which are parts of the file's text and would keep all of it in memory, and makes them UTF-8, as
+// they are kept as JSON.
 func (f *Facts) detach() {
+	f.Imports = slices.DeleteFunc(f.Imports, func(i Import) bool { return len(i.Spec) > maxName || len(i.Name) > maxName })
+	own := func(s string) string { return strings.Clone(strings.ToValidUTF8(s, "\ufffd")) }
 	for i := range f.Packages {
-		f.Packages[i] = strings.Clone(f.Packages[i])
+		f.Packages[i] = own(f.Packages[i])
 	}
 	for i := range f.Types {
-		f.Types[i] = strings.Clone(f.Types[i])
+		f.Types[i] = own(f.Types[i])
 	}
 	for i := range f.Imports {
-		f.Imports[i].Spec = strings.Clone(f.Imports[i].Spec)
-		f.Imports[i].Name = strings.Clone(f.Imports[i].Name)
+		f.Imports[i].Spec = own(f.Imports[i].Spec)
+		f.Imports[i].Name = own(f.Imports[i].Name)
 	}
 }

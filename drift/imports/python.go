@@ -41,7 +41,9 @@ type pythonScanner struct {
 func (s *pythonScanner) next() pythonToken {
 	for s.pos < len(s.text) {
 		if s.fresh {
-			s.startLine()
+			if s.startLine() {
+				return pythonToken{kind: pythonNewline, line: s.line}
+			}
 			continue
 		}
 		c := s.text[s.pos]
@@ -74,8 +76,9 @@ func (s *pythonScanner) next() pythonToken {
 	return pythonToken{kind: pythonEnd, line: s.line}
 }
 
-// startLine reads the indentation of a physical line, and passes over one that is blank or a comment.
-func (s *pythonScanner) startLine() {
+// startLine reads the indentation of a physical line, and passes over one that is blank or a comment. It tells whether the
+// line ends a logical one, since a bracket before it was never closed.
+func (s *pythonScanner) startLine() (ends bool) {
 	s.fresh = false
 	start := s.pos
 	for s.pos < len(s.text) && (s.text[s.pos] == ' ' || s.text[s.pos] == '\t' || s.text[s.pos] == '\f') {
@@ -91,14 +94,15 @@ func (s *pythonScanner) startLine() {
 			s.line++
 			s.fresh = true
 		}
-		return
+		return false
 	}
 	if s.depth > 0 && indent == 0 && startsStatement(s.text[s.pos:]) {
-		s.depth = 0 // a bracket that was never closed
+		s.depth, ends = 0, true
 	}
 	if s.depth == 0 {
 		s.indent = indent
 	}
+	return ends
 }
 
 // startsStatement tells whether a line begins with a word that cannot be within brackets.

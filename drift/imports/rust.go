@@ -155,7 +155,7 @@ func (s *rustScanner) name() rustToken {
 		}
 		if word == "r" && hashes == 1 && hashes < len(rest) && isNameByte(rest[1]) {
 			s.pos++
-			return s.name()
+			return s.rawName()
 		}
 	case "b", "c":
 		if rest[0] == '"' {
@@ -166,6 +166,15 @@ func (s *rustScanner) name() rustToken {
 		}
 	}
 	return rustToken{kind: rustName, text: word, line: s.line}
+}
+
+// rawName reads the name after r#.
+func (s *rustScanner) rawName() rustToken {
+	start := s.pos
+	for s.pos < len(s.text) && isNameByte(s.text[s.pos]) {
+		s.pos++
+	}
+	return rustToken{kind: rustName, text: s.text[start:s.pos], line: s.line}
 }
 
 func (s *rustScanner) literal() rustToken {
@@ -252,6 +261,9 @@ func (p *rustParser) file() {
 }
 
 func (p *rustParser) open(module string) {
+	if len(p.modules) >= maxModuleDepth {
+		module = ""
+	}
 	p.scopes = append(p.scopes, rustScope{module})
 	if module != "" {
 		p.modules = append(p.modules, module)
@@ -394,6 +406,9 @@ func (p *rustParser) use() {
 			line = p.token.line
 			prefix = append(prefix, "*")
 		case ':':
+			if len(prefix) > maxUseDepth {
+				return
+			}
 			if len(prefix) == 0 {
 				prefix = append(prefix, "") // ::name, a crate for sure
 				start = 0
@@ -422,7 +437,7 @@ func (p *rustParser) use() {
 	}
 }
 
-// maxUseDepth is far beyond what a person nests.
+// maxUseDepth bounds the groups within each other, and the names of a path, far beyond what a person writes.
 const maxUseDepth = 64
 
 // path notes a::b::c in code, or passes over one name. What a quoting macro holds is passed over.

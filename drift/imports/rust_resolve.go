@@ -90,7 +90,7 @@ func (r *rustResolver) follow(crate *rustCrate) {
 	}
 }
 
-// maxModuleDepth ends a mod that leads back to itself.
+// maxModuleDepth bounds modules within each other, and ends a mod that leads back to itself.
 const maxModuleDepth = 64
 
 // child gives the file of mod a; "" where there is none.
