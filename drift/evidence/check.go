@@ -92,7 +92,10 @@ func (t *Snapshot) documents(names []string) ([]git.Entry, error) {
 	}
 	var out []git.Entry
 	for _, name := range names {
-		clean := strings.TrimPrefix(path.Clean("/"+name), "/")
+		clean, err := t.followed(strings.TrimPrefix(path.Clean("/"+name), "/"))
+		if err != nil {
+			return nil, err
+		}
 		n := len(out)
 		for _, e := range t.Entries {
 			if e.Mode != git.Regular && e.Mode != git.Executable || slices.Contains(out, e) {
@@ -114,6 +117,27 @@ func (t *Snapshot) documents(names []string) ([]git.Entry, error) {
 	}
 	slices.SortFunc(out, func(a, b git.Entry) int { return cmp.Compare(a.Path, b.Path) })
 	return out, nil
+}
+
+// followed is where a path leads, when it is a symbolic link: CLAUDE.md is often one to AGENTS.md.
+func (t *Snapshot) followed(name string) (string, error) {
+	t.index()
+	const most = 8 // as many links in a row are a circle
+	for range most {
+		e, ok := t.byPath[name]
+		if !ok || e.Mode != git.Symlink {
+			break
+		}
+		target, err := t.s.text(e.Blob)
+		if err != nil {
+			return "", err
+		}
+		if path.IsAbs(target) {
+			break
+		}
+		name = strings.TrimPrefix(path.Join("/", path.Dir(name), target), "/")
+	}
+	return name, nil
 }
 
 // checker is one run of Check.
@@ -231,8 +255,8 @@ func (c *checker) judge(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if found && claim.Kind != Path {
-				found, err = then.inCode(ctx, claim, where)
+			if found {
+				found, err = then.declared(ctx, claim, where)
 			}
 			if err != nil {
 				return err
@@ -247,6 +271,13 @@ func (c *checker) judge(ctx context.Context) error {
 					return err
 				}
 				verdicts[key] = v
+			}
+			passing, err := c.s.passing(ctx, v, c.head)
+			if err != nil {
+				return err
+			}
+			if passing {
+				continue
 			}
 			v.Line = claim.Line
 			alert.Claims = append(alert.Claims, v)

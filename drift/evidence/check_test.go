@@ -163,12 +163,13 @@ func TestCheckChoosesDocuments(t *testing.T) {
 	for _, name := range []string{"README.md", "AGENTS.md", "docs/a.md", "docs/sub/b.rst", "docs/CHANGELOG.md", "docs/x.go", "src/README.md", "caf\xe9.md", "notes"} {
 		g.Write(name, text)
 	}
-	g.Link("CLAUDE.md", "AGENTS.md").Commit("start")
+	g.Link("CLAUDE.md", "AGENTS.md").Link("sub/CLAUDE.md", "../CLAUDE.md").Link("loop.md", "loop.md").Link("out.md", "/etc/hosts").Commit("start")
 	r := open(t, g)
 	for _, tc := range []struct{ names, want []string }{
 		{nil, []string{"AGENTS.md", "README.md", "docs/a.md", "docs/sub/b.rst"}},
 		{[]string{"docs"}, []string{"docs/CHANGELOG.md", "docs/a.md", "docs/sub/b.rst"}},
 		{[]string{"./docs/a.md", "docs/a.md", "notes"}, []string{"docs/a.md", "notes"}},
+		{[]string{"sub/CLAUDE.md", "AGENTS.md", "CLAUDE.md"}, []string{"AGENTS.md"}},
 		{[]string{"src/*.md", "caf\xe9.md"}, []string{"caf\xe9.md", "src/README.md"}},
 		{[]string{"."}, []string{"AGENTS.md", "README.md", "caf\xe9.md", "docs/CHANGELOG.md", "docs/a.md", "docs/sub/b.rst", "src/README.md"}},
 	} {
@@ -185,7 +186,7 @@ func TestCheckChoosesDocuments(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", tc.names, got, tc.want)
 		}
 	}
-	for _, names := range [][]string{{"missing.md"}, {"README.md", "nowhere"}, {"src/*.rst"}} {
+	for _, names := range [][]string{{"missing.md"}, {"loop.md"}, {"out.md"}, {"README.md", "nowhere"}, {"src/*.rst"}} {
 		if _, err := evidence.Check(t.Context(), r, "", names); !problem.Is(err, problem.Invalid) {
 			t.Errorf("%q: %v", names, err)
 		}

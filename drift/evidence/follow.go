@@ -44,10 +44,11 @@ func (c Commit) String() string {
 // ClaimVerdict is what became of one claim.
 type ClaimVerdict struct {
 	Claim
-	State  State    `json:"state"`
-	Before []string `json:"before"`           // where it was, when it was last seen; at most ten
-	Now    []string `json:"now"`              // where it is; at most ten
-	Commit *Commit  `json:"commit,omitempty"` // in which it left where it was; nil when history does not tell
+	State    State    `json:"state"`
+	Evidence bool     `json:"evidence"`         // code declares what is claimed, or did; what it only uses or mentions is none
+	Before   []string `json:"before"`           // where it was, when it was last seen; at most ten
+	Now      []string `json:"now"`              // where it is; at most ten
+	Commit   *Commit  `json:"commit,omitempty"` // in which it left where it was; nil when history does not tell
 }
 
 // String says it in words, such as "`open` left store.go in 1a2b3c4 (Ana, 2026-03-01: subject), now in pool.go".
@@ -119,7 +120,7 @@ const (
 // the story to be known. before are the files it was found in; within are those in which it counts at the later commit
 // (nil: anywhere). The commit named is the newest one that took it out of the last of them.
 func (s *Searcher) Follow(ctx context.Context, c Claim, seen, head string, before, within []string) (ClaimVerdict, error) {
-	v := ClaimVerdict{Claim: c, State: Gone, Before: some(before), Now: []string{}}
+	v := ClaimVerdict{Claim: c, State: Gone, Evidence: true, Before: some(before), Now: []string{}}
 	at, err := s.At(ctx, head)
 	if err != nil {
 		return v, err
@@ -292,17 +293,17 @@ func (s *Searcher) removed(ctx context.Context, seen, head string, where []strin
 
 // removal tells whether changes removed one of some files or folders, and where most of it went.
 func removal(files []git.FileChange, where []string) (removed bool, to string) {
-	total, went := 0, map[string]int{}
-	for _, f := range files {
-		left := f.Path
-		switch f.Status {
-		case 'R':
-			left = f.From
-		case 'D':
-		default:
-			continue
-		}
-		for _, w := range where {
+	for _, w := range where {
+		total, went := 0, map[string]int{}
+		for _, f := range files {
+			left := f.Path
+			switch f.Status {
+			case 'R':
+				left = f.From
+			case 'D':
+			default:
+				continue
+			}
 			rest, below := strings.CutPrefix(left, w)
 			if !below || rest != "" && rest[0] != '/' {
 				continue
@@ -312,14 +313,47 @@ func removal(files []git.FileChange, where []string) (removed bool, to string) {
 				went[folder]++
 			}
 		}
-	}
-	for _, folder := range slices.Sorted(maps.Keys(went)) {
-		if went[folder] > went[to] {
-			to = folder
+		removed = removed || total > 0
+		most := ""
+		for _, folder := range slices.Sorted(maps.Keys(went)) {
+			if went[folder] > went[most] {
+				most = folder
+			}
+		}
+		if to == "" && 2*went[most] >= total {
+			to = most
 		}
 	}
-	if 2*went[to] < total {
-		to = ""
+	return removed, to
+}
+
+// passing tells whether a claim went with files that come and go, such as those that a tool writes while it is in a mode:
+// all of them are gone, and were removed before.
+func (s *Searcher) passing(ctx context.Context, v ClaimVerdict, head *Snapshot) (bool, error) {
+	if v.State != Gone || v.Commit == nil || len(v.Before) == 0 {
+		return false, nil
 	}
-	return total > 0, to
+	for _, p := range v.Before {
+		if head.exists(p) {
+			return false, nil
+		}
+		removals := 0
+		for change, err := range s.repo.History(ctx, git.HistoryQuery{Commit: head.Commit, Paths: []string{p}, Limit: maxChanges}) {
+			if err != nil {
+				return false, err
+			}
+			for _, f := range change.Files {
+				if f.Status == 'D' && f.Path == p {
+					removals++
+				}
+			}
+			if removals > 1 {
+				break
+			}
+		}
+		if removals < 2 {
+			return false, nil
+		}
+	}
+	return true, nil
 }

@@ -47,7 +47,7 @@ type Verdict struct {
 	Rewrite   *Rewrite       `json:"rewrite"`    // of the files of its evidence, else of its bound files; null when that cannot be said
 }
 
-// Evaluate looks at watched texts from a commit ("" is HEAD). A claim that was found by an earlier run, or at the commit
+// Evaluate looks at watched texts from a commit ("" is HEAD). A claim that is evidence, or was at the commit that
 // its writer had, is followed when it is not where it was; any other is only looked for.
 func Evaluate(ctx context.Context, repo *git.Repository, head string, watched []Watched) ([]Verdict, error) {
 	commit, err := repo.Commit(ctx, head)
@@ -156,8 +156,11 @@ func (e *evaluator) claim(ctx context.Context, w Watched, c WatchedClaim, files 
 		return v, err
 	}
 	if found {
-		v.State, v.Now = Holds, some(now)
-		return v, nil
+		v.State, v.Now, v.Evidence = Holds, some(now), c.Evidence
+		if !c.Evidence {
+			v.Evidence, err = e.now.declared(ctx, claim, now)
+		}
+		return v, err
 	}
 	evidence, before, seen := c.Evidence, c.Where, ""
 	if then != nil {
@@ -166,8 +169,8 @@ func (e *evaluator) claim(ctx context.Context, w Watched, c WatchedClaim, files 
 		if err != nil {
 			return v, err
 		}
-		if held && c.Kind != Path && !evidence {
-			if held, err = then.inCode(ctx, claim, where); err != nil {
+		if held && !evidence {
+			if held, err = then.declared(ctx, claim, where); err != nil {
 				return v, err
 			}
 		}
