@@ -1,11 +1,11 @@
 package likec4
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,7 +32,7 @@ func configuration(root *c4model.Root, dir string) string {
 }
 
 // maxConfigurationBytes bounds a configuration file, which holds a name and some themes.
-const maxConfigurationBytes = 256 << 10
+const maxConfigurationBytes = 64 << 10
 
 // settings are what a configuration says about the model.
 type settings struct {
@@ -41,8 +41,7 @@ type settings struct {
 	warnings []c4model.Warning
 }
 
-// readSettings reads a configuration that is JSON, with comments and trailing commas as LikeC4 allows them; one that is a
-// script is never run.
+// readSettings reads a configuration that is JSON or, as LikeC4 allows, JSON5; one that is a script is never run.
 func readSettings(ctx context.Context, root *c4model.Root, dir string) (settings, error) {
 	var s settings
 	name := configuration(root, dir)
@@ -88,48 +87,43 @@ func readSettings(ctx context.Context, root *c4model.Root, dir string) (settings
 	return s, nil
 }
 
-// strict gives relaxed JSON without its comments and trailing commas.
+var (
+	json5Comment = regexp.MustCompile(`^(?://[^\n]*|/\*(?s:.*?)\*/)`)
+	json5Name    = regexp.MustCompile(`^[A-Za-z_$][\w$]*`)
+	json5Text    = regexp.MustCompile(`^(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')`)
+	json5Comma   = regexp.MustCompile(`^,(?:\s|//[^\n]*\n|/\*(?s:.*?)\*/)*[}\]]`)
+	json5Quotes  = strings.NewReplacer(`\\`, `\\`, `\'`, `'`, `\"`, `\"`, `"`, `\"`)
+)
+
+// strict gives JSON5 as JSON: without comments and trailing commas, with double quotes around texts and names.
 func strict(relaxed []byte) []byte {
-	out := make([]byte, 0, len(relaxed))
-	comma := -1 // where in out a comma is that only blanks follow
-	for i := 0; i < len(relaxed); i++ {
-		c := relaxed[i]
-		rest := relaxed[i:]
-		switch {
-		case c == '"':
-			end := 1
-			for end < len(rest) && rest[end] != '"' {
-				if rest[end] == '\\' {
-					end++
-				}
-				end++
-			}
-			end = min(end, len(rest)-1)
-			out, comma = append(out, rest[:end+1]...), -1
-			i += end
+	var out []byte
+	for len(relaxed) > 0 {
+		if n := len(json5Comment.Find(relaxed)); n > 0 {
+			relaxed = relaxed[n:]
 			continue
-		case bytes.HasPrefix(rest, []byte("//")):
-			end := bytes.IndexByte(rest, '\n')
-			if end < 0 {
-				return out
-			}
-			i += end - 1
-			continue
-		case bytes.HasPrefix(rest, []byte("/*")):
-			end := bytes.Index(rest[2:], []byte("*/"))
-			if end < 0 {
-				return out
-			}
-			i += end + len("*/") + 1
-			continue
-		case c == ',':
-			comma = len(out)
-		case (c == '}' || c == ']') && comma >= 0:
-			out[comma], comma = ' ', -1
-		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
-			comma = -1
 		}
-		out = append(out, c)
+		if piece := json5Text.Find(relaxed); len(piece) > 0 {
+			relaxed = relaxed[len(piece):]
+			if piece[0] == '\'' {
+				piece = []byte(`"` + json5Quotes.Replace(string(piece[1:len(piece)-1])) + `"`)
+			}
+			out = append(out, piece...)
+			continue
+		}
+		if name := json5Name.Find(relaxed); len(name) > 0 {
+			relaxed = relaxed[len(name):]
+			if value := string(name); value == "true" || value == "false" || value == "null" {
+				out = append(out, name...)
+			} else {
+				out = append(out, `"`+value+`"`...)
+			}
+			continue
+		}
+		if relaxed[0] != ',' || !json5Comma.Match(relaxed) {
+			out = append(out, relaxed[0])
+		}
+		relaxed = relaxed[1:]
 	}
 	return out
 }

@@ -264,6 +264,24 @@ func TestLevels(t *testing.T) {
 	}
 }
 
+// TestConfiguration checks the names of a model and the forms in which a configuration may be written.
+func TestConfiguration(t *testing.T) {
+	t.Parallel()
+	for configuration, want := range map[string]string{
+		`{"name": "a", "title": "The  A"}`: "The A",
+		`{"name": "a"}`:                    "a",
+		`{}`:                               "",
+		"{ // it's\n\tname: 'the \"a\"', /* , } */\n\ttheme: [1, 0.5, null, {x: true,},], // x\n}": `the "a"`,
+		`{name: 'it\'s // no comment',}`: "it's // no comment",
+		`{"title": "a \"b\", } c"}`:      `a "b", } c`,
+	} {
+		m, err := read(t, map[string]string{"m.c4": kinds + "model { a = app }", ".likec4rc": configuration})
+		if err != nil || m.Name != want {
+			t.Errorf("%s: %v, %v; want %q", configuration, m, err, want)
+		}
+	}
+}
+
 func TestUnknownLevelIsAWarning(t *testing.T) {
 	t.Parallel()
 	m, err := read(t, inModel("a = app { metadata { c4 'galaxy' } }"))
