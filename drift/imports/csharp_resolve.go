@@ -14,8 +14,8 @@ import (
 type cSharpResolver struct {
 	repo     *repository
 	projects map[string]*cSharpProject // by path of the .csproj
-	// owner is the project of each folder that has one or is below one that has.
-	owner map[string]*cSharpProject
+	owner    map[string]*cSharpProject // by the folder of the project
+	compiled map[string]*cSharpProject // by source file; missing for one that no project is above
 	// declaring are the files of each namespace, sorted.
 	declaring map[string][]string
 	declared  []ManifestDependency
@@ -30,7 +30,8 @@ type cSharpProject struct {
 
 func newCSharpResolver(repo *repository) resolver {
 	r := &cSharpResolver{
-		repo: repo, projects: map[string]*cSharpProject{}, owner: map[string]*cSharpProject{}, declaring: map[string][]string{},
+		repo: repo, projects: map[string]*cSharpProject{}, owner: map[string]*cSharpProject{},
+		compiled: map[string]*cSharpProject{}, declaring: map[string][]string{},
 	}
 	for _, file := range repo.tree.Files() {
 		if strings.EqualFold(path.Ext(file), ".csproj") || strings.EqualFold(path.Ext(file), ".shproj") {
@@ -49,6 +50,11 @@ func newCSharpResolver(repo *repository) resolver {
 	}
 	for _, p := range r.projects {
 		r.see(p)
+	}
+	for file := range repo.facts {
+		if p := r.projectOf(file); p != nil && LanguageOf(file) == CSharp {
+			r.compiled[file] = p
+		}
 	}
 	return r
 }
@@ -173,7 +179,7 @@ func (r *cSharpResolver) projectOf(file string) *cSharpProject {
 }
 
 func (r *cSharpResolver) resolve(file string, i Import) Resolution {
-	own := r.projectOf(file)
+	own := r.compiled[file]
 	var hidden string
 	for _, name := range candidates(i) {
 		files := r.named(name)
@@ -181,7 +187,7 @@ func (r *cSharpResolver) resolve(file string, i Import) Resolution {
 			continue
 		}
 		visible := slices.DeleteFunc(slices.Clone(files), func(f string) bool {
-			p := r.projectOf(f)
+			p := r.compiled[f]
 			return own != nil && p != nil && !own.sees[p.file] || isFramework(name) && (p == nil || !isFramework(path.Base(p.file)))
 		})
 		if len(visible) > 0 {
