@@ -43,6 +43,7 @@ var families = []family{
 	{[]Language{Rust}, newRustResolver},
 	{[]Language{CSharp}, newCSharpResolver},
 	{[]Language{TypeScript, JavaScript, Svelte, Vue}, newTypeScriptResolver},
+	{[]Language{Java, Kotlin, Scala}, newJVMResolver},
 }
 
 // Resolver says what the imports of one commit mean. It is safe for concurrent use.
