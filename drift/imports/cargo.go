@@ -186,7 +186,7 @@ func (c cargo) dependency(folder, key string, value any) cargoDependency {
 	}
 	// A version of a package of the same workspace: published from here, and replaced by [patch] when built here.
 	for other, p := range c.packages {
-		if p.name == name && c.workspace(other) == c.workspace(folder) {
+		if p.name == name && c.workspace(other) == c.workspace(folder) && (d.folder == "" || other < d.folder) {
 			d.folder = other
 		}
 	}

@@ -151,7 +151,7 @@ var hostileTexts = []string{
 
 func TestExtractHostileTexts(t *testing.T) {
 	t.Parallel()
-	const size = 1 << 18
+	const size = 1 << 16
 	texts := []string{
 		strings.Repeat("mod a {", size/14) + strings.Repeat("mod b;", size/12),
 		"use " + strings.Repeat("a::", size/6) + "{" + strings.Repeat("b,", size/4) + "};",

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -246,10 +247,9 @@ func (r *pythonResolver) manifest(file, folder string) {
 // pyproject reads setuptools, poetry, hatch and pdm; and the requirements of the standard table.
 func (r *pythonResolver) pyproject(document tomlTable, declare func(string)) {
 	setuptools := document.table("tool", "setuptools")
-	for _, to := range setuptools.table("package-dir") {
-		if folder, ok := to.(string); ok {
-			declare(folder)
-		}
+	directories := setuptools.table("package-dir")
+	for _, name := range slices.Sorted(maps.Keys(directories)) {
+		declare(directories.string(name))
 	}
 	for _, where := range setuptools.table("packages", "find").strings("where") {
 		declare(where)
