@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/c4model/formats"
+	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -136,7 +137,7 @@ func (p *place) bindings(root string, m *c4model.Model) ([]c4model.Binding, erro
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, c4model.Binding{Element: m.Elements[at].Key, Pattern: pattern, Source: "stele.yaml"})
+			out = append(out, c4model.Binding{Element: m.Elements[at].Key, Pattern: c4model.Rooted(p.folder, pattern), Source: config.RepositoryFile})
 		}
 	}
 	if p.checkout == nil || root != p.checkout.Root {

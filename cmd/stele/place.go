@@ -26,6 +26,7 @@ type place struct {
 	dir      string
 	checkout *checkout.Checkout // nil outside any repository
 	unclear  error              // why the repository that is there cannot be known; nothing may be guessed then
+	folder   string             // of the project inside the repository, with slashes; "" at the top
 	file     config.Repository  // zero without stele.yaml
 
 	mu      sync.Mutex
@@ -45,7 +46,8 @@ func findPlace(ctx context.Context, dir string) (*place, error) {
 		return p, ctx.Err()
 	}
 	p.checkout = c
-	p.file, _, err = config.ReadRepository(c.Root)
+	p.folder = config.NearestRepository(c.Root, dir)
+	p.file, _, err = config.ReadRepository(p.home())
 	return p, err
 }
 
@@ -65,6 +67,20 @@ func (p *place) root() string {
 		return p.checkout.Root
 	}
 	return p.dir
+}
+
+// home is the folder of the project: where its stele.yaml is, or would be.
+func (p *place) home() string { return filepath.Join(p.root(), filepath.FromSlash(p.folder)) }
+
+// settings is the project's stele.yaml, relative to the root of the repository.
+func (p *place) settings() string { return path.Join(p.folder, config.RepositoryFile) }
+
+// name is what people would call the project: the repository, and inside it the folder.
+func (p *place) name() string {
+	if p.folder == "" {
+		return p.checkout.Name()
+	}
+	return p.checkout.Name() + "-" + strings.ReplaceAll(p.folder, "/", "-")
 }
 
 // look is the state of the code before the writer; nil outside any repository.
@@ -121,7 +137,12 @@ func (p *place) identities() []string {
 		out = append(out, p.file.Project.String(), "id:"+p.file.Project.String())
 	}
 	if p.checkout != nil {
-		out = append(out, p.checkout.Identities()...)
+		for _, identity := range p.checkout.Identities() {
+			if p.folder != "" {
+				identity += "//" + p.folder // the repository itself is another project
+			}
+			out = append(out, identity)
+		}
 	}
 	return out
 }
@@ -157,7 +178,7 @@ func (b *backend) callerMaking(ctx context.Context, named string, writes bool) (
 func (b *backend) missing(ctx context.Context, c memory.Caller) error {
 	name := b.config.Project
 	if name == "" && b.place.checkout != nil {
-		name = b.place.checkout.Name()
+		name = b.place.name()
 	}
 	p := problem.New(problem.NotFound, "project", fmt.Sprintf("the server knows no project for this place (%s)", memory.Line(name)),
 		"make it: stele project create "+quoteName(name)+", or stele init in its repository")
@@ -211,7 +232,7 @@ func (b *backend) resolve(ctx context.Context, c memory.Caller, named string, wr
 		}
 	}
 	if b.place.checkout != nil {
-		return b.make(ctx, c, b.place.checkout.Name(), identities, writes)
+		return b.make(ctx, c, b.place.name(), identities, writes)
 	}
 	if len(projects) == 1 {
 		return projects[0].ID, nil

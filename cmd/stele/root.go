@@ -147,7 +147,7 @@ func (a *app) root() *cobra.Command {
 			a.rememberCommand(), a.recallCommand(), a.listCommand(), a.getCommand(), a.confirmCommand(), a.editCommand(), a.forgetCommand(),
 			a.restoreCommand(), a.historyCommand(), a.timelineCommand(), a.whyCommand(), a.contextCommand(), a.mapCommand(), a.exportCommand(),
 		}},
-		{groupModel, []*cobra.Command{a.initCommand(), a.modelCommand(), a.driftCommand(), a.checkCommand(), a.adrCommand(), a.projectCommand()}},
+		{groupModel, []*cobra.Command{a.initCommand(), a.modelCommand(), a.bindCommand(), a.driftCommand(), a.checkCommand(), a.adrCommand(), a.projectCommand()}},
 		{groupTeam, []*cobra.Command{a.orgCommand(), a.tokenCommand(), a.auditCommand()}},
 		{groupSetup, []*cobra.Command{
 			a.needsDatabase(a.setupCommand()), a.needsDatabase(a.serveCommand()), a.mcpCommand(), a.needsDatabase(a.dbCommand()), a.needsDatabase(a.keyCommand()),

@@ -142,6 +142,11 @@ var onServer = []struct {
 	{"token list", nil, `sam, role agent`, exitDone},
 	{"token revoke", []string{"sam"}, `Revoked token sam`, exitDone},
 	{"audit", nil, `revoke_token`, exitDone},
+	{"bind suggest", nil, `in no git repository`, exitFailed},
+	{"bind accept", nil, `in no git repository`, exitFailed},
+	{"bind set", []string{"shop.api", "api/**"}, `in no git repository`, exitFailed},
+	{"bind none", []string{"shop.api", "bought"}, `in no git repository`, exitFailed},
+	{"bind list", nil, `in no git repository`, exitFailed},
 	{"check", nil, `not in a git repository`, exitFailed},
 	{"doctor", nil, `ok  server +http://\S+ answers, stele 1\.2\s+ok  token +speaks for kim of organization acme, role admin`, exitDone},
 	{"mcp", nil, `error`, exitDone}, // what is no message of the protocol is answered with an error

@@ -281,6 +281,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.cli -> stele.program.formats "Reads models"
         stele.program.cli -> stele.program.secret "Loads the master key"
         stele.program.cli -> stele.program.loopback "Keeps the token of this machine here"
+        stele.program.cli -> stele.program.bind "Proposes bindings"
         stele.program.cli -> stele.program.problem "Turns problems into one line and an exit code"
 
         stele.program.client -> stele.program.memory "Sends and receives its requests"

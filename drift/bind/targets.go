@@ -153,15 +153,16 @@ func (t *target) name(projects [][]string) {
 		t.names = append(t.names, named{form{words(base[i+1:]), withoutProject}, because, byPath})
 	}
 	name, dir := words(base), path.Dir(t.path)
+	const ending = "the end of the path"
 	if dir != "." { // handler/token.go is the token handler
-		t.add(append(slices.Clone(name), words(path.Base(dir))...), nil, tail, byPath, "the end of the path")
+		t.names = append(t.names, named{form{append(slices.Clone(name), words(path.Base(dir))...), tail}, ending, byPath})
 	}
 	for range maxTail - 1 {
 		if dir == "." {
 			break
 		}
 		name = append(words(path.Base(dir)), name...)
-		t.add(name, nil, tail, byPath, "the end of the path")
+		t.names = append(t.names, named{form{name, tail}, ending, byPath})
 		dir = path.Dir(dir)
 	}
 }

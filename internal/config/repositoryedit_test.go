@@ -283,3 +283,23 @@ func TestEditRepository(t *testing.T) {
 		t.Errorf("broken: %v", err)
 	}
 }
+
+func TestNearestRepository(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	for _, file := range []string{"stele.yaml", "services/x/stele.yaml", "services/y/stele.yaml/not"} {
+		if err := os.MkdirAll(filepath.Join(top, filepath.Dir(filepath.FromSlash(file))), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(top, filepath.FromSlash(file)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for dir, want := range map[string]string{
+		"": "", "services": "", "services/x": "services/x", "services/x/deep/er": "services/x", "services/y": "", "..": "", "../other": "",
+	} {
+		if got := config.NearestRepository(top, filepath.Join(top, filepath.FromSlash(dir))); got != want {
+			t.Errorf("%q: got %q, want %q", dir, got, want)
+		}
+	}
+}

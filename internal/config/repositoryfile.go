@@ -47,6 +47,22 @@ func EditRepository(folder string, edit func(text []byte) ([]byte, error)) (chan
 	return true, nil
 }
 
+// NearestRepository gives the folder of the nearest stele.yaml at or above dir, a folder inside top, relative to top and with
+// slashes. "" is top itself, also where there is no such file. The files of a folder belong to the project that its nearest
+// stele.yaml describes, so one repository may hold several.
+func NearestRepository(top, dir string) string {
+	inside, err := filepath.Rel(top, dir)
+	if err != nil || !filepath.IsLocal(inside) {
+		return ""
+	}
+	for ; inside != "."; inside = filepath.Dir(inside) {
+		if info, err := os.Stat(filepath.Join(top, inside, RepositoryFile)); err == nil && info.Mode().IsRegular() {
+			return filepath.ToSlash(inside)
+		}
+	}
+	return ""
+}
+
 // atFile names the file in errors about its text.
 func atFile(path string, err error) error {
 	if p, ok := problem.As(err); ok && strings.HasPrefix(p.Field, RepositoryFile) {
