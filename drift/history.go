@@ -3,6 +3,7 @@ package drift
 import (
 	"context"
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -19,7 +20,9 @@ type historian struct {
 	report   *Report
 	options  Options
 	shallow  bool
-	position map[string]int // of a commit among the first parents, 0 being the analysed one
+	changes  []git.Change                // the history, newest first, renames apart
+	position map[string]int              // of a commit in it
+	renamed  map[string][]git.FileChange // files of a commit with renames found, by its hash
 	byBlob   map[string]string
 	blobs    *git.Blobs
 	budget   int // texts still to be read for the sake of history
@@ -53,14 +56,14 @@ func (ev *evaluation) tellHistory(ctx context.Context, repo *git.Repository, r *
 	}
 	h := &historian{
 		ev: ev, repo: repo, report: r, options: o, shallow: shallow, position: map[string]int{}, byBlob: map[string]string{}, budget: maxHistoryTexts,
-		inputs: map[string]*Input{},
+		inputs: map[string]*Input{}, renamed: map[string][]git.FileChange{},
 	}
-	chain, err := repo.Ancestors(ctx, ev.in.Commit.ID, o.History)
-	if err != nil {
-		return err
-	}
-	for i, id := range chain {
-		h.position[id] = i
+	for change, err := range repo.History(ctx, git.HistoryQuery{Commit: ev.in.Commit.ID, Apart: true, Limit: o.History}) {
+		if err != nil {
+			return fmt.Errorf("reading history: %w", err)
+		}
+		h.position[change.Commit.ID] = len(h.changes)
+		h.changes = append(h.changes, change)
 	}
 	for _, f := range ev.fs.all {
 		h.byBlob[f.Blob] = f.Path
@@ -76,6 +79,55 @@ func (ev *evaluation) tellHistory(ctx context.Context, repo *git.Repository, r *
 		return err
 	}
 	return h.findCauses(ctx)
+}
+
+// history walks back from a commit over the changes that touched a file of a kind. Git is asked once for all findings, and for
+// renames only where a file of interest came or went in a commit that both added and deleted.
+func (h *historian) history(ctx context.Context, from string, touches func(name string) bool) iter.Seq2[git.Change, error] {
+	return func(yield func(git.Change, error) bool) {
+		at, ok := h.position[from]
+		if !ok {
+			return
+		}
+		for _, change := range h.changes[at:] {
+			relevant, moved, added, deleted := false, false, false, false
+			for _, f := range change.Files {
+				came, went := f.Status == 'A', f.Status == 'D'
+				added, deleted = added || came, deleted || went
+				if touches(f.Path) {
+					relevant, moved = true, moved || came || went
+				}
+			}
+			if !relevant {
+				continue
+			}
+			if moved && added && deleted {
+				files, err := h.withRenames(ctx, change.Commit)
+				if err != nil {
+					yield(change, err)
+					return
+				}
+				change.Files = files
+			}
+			if !yield(change, nil) {
+				return
+			}
+		}
+	}
+}
+
+// withRenames gives the files of a commit with renames found.
+func (h *historian) withRenames(ctx context.Context, c git.Commit) ([]git.FileChange, error) {
+	if files, ok := h.renamed[c.ID]; ok {
+		return files, nil
+	}
+	for change, err := range h.repo.History(ctx, git.HistoryQuery{Commit: c.ID, Limit: 1}) {
+		if err != nil {
+			return nil, fmt.Errorf("finding renames: %w", err)
+		}
+		h.renamed[c.ID] = change.Files
+	}
+	return h.renamed[c.ID], nil
 }
 
 // began records the commit that made a check fail.
@@ -110,19 +162,11 @@ func (h *historian) trackFiles(ctx context.Context) error {
 	for _, t := range trackers {
 		paths = append(paths, t.paths...)
 	}
-	if slices.Contains(paths, "") {
-		paths = nil
-	}
-	slices.Sort(paths)
-	left, seen := len(trackers), 0
-	var last git.Commit
-	query := git.HistoryQuery{Commit: h.ev.in.Commit.ID, Paths: slices.Compact(paths), Whole: true, Limit: h.options.History}
-	for change, err := range h.repo.History(ctx, query) {
+	left := len(trackers)
+	for change, err := range h.history(ctx, h.ev.in.Commit.ID, belowAny(paths)) {
 		if err != nil {
-			return fmt.Errorf("reading history: %w", err)
+			return err
 		}
-		seen++
-		last = change.Commit
 		for _, t := range trackers {
 			if !t.done && t.step(change) {
 				t.done = true
@@ -134,18 +178,27 @@ func (h *historian) trackFiles(ctx context.Context) error {
 			break
 		}
 	}
-	complete := !h.shallow && seen < h.options.History
+	complete := !h.shallow && len(h.changes) < h.options.History
 	for _, t := range trackers {
 		switch {
 		case t.done:
 		case complete && t.finding.Check == Existence:
 			t.finding.Outcome = NeverMatched
-		case !complete && last.ID != "":
-			h.began(t.finding, last)
+		case !complete && len(h.changes) > 0:
+			h.began(t.finding, h.changes[len(h.changes)-1].Commit)
 			t.finding.Since.AtOrBefore = true
 		}
 	}
 	return nil
+}
+
+// belowAny tells whether a file is one of the paths or below it; "" is everything.
+func belowAny(paths []string) func(name string) bool {
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	return func(name string) bool {
+		return slices.ContainsFunc(paths, func(p string) bool { return below(name, p) })
+	}
 }
 
 // existenceTracker waits for the commit that took the last file of a binding away.

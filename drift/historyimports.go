@@ -67,14 +67,9 @@ func (h *historian) importAppeared(ctx context.Context, f *Finding) (bool, error
 		if len(specs) == 0 {
 			break
 		}
-		names := make([]string, 0, len(specs))
-		for name := range specs {
-			names = append(names, name)
-		}
-		slices.Sort(names)
 		next := map[string]map[string]bool{}
 		nextFrom := ""
-		for change, err := range h.repo.History(ctx, git.HistoryQuery{Commit: from, Paths: names, Whole: true, Limit: h.options.History}) {
+		for change, err := range h.history(ctx, from, func(name string) bool { return specs[name] != nil }) {
 			if err != nil {
 				return false, err
 			}
@@ -134,11 +129,8 @@ func (h *historian) importVanished(ctx context.Context, f *Finding) (bool, error
 			}
 		}
 	}
-	if slices.Contains(paths, "") {
-		paths = nil
-	}
 	owners := c4model.NewOwnership(patterns)
-	for change, err := range h.repo.History(ctx, git.HistoryQuery{Commit: h.ev.in.Commit.ID, Paths: paths, Limit: h.options.History}) {
+	for change, err := range h.history(ctx, h.ev.in.Commit.ID, belowAny(paths)) {
 		if err != nil {
 			return false, err
 		}
