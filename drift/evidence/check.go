@@ -46,7 +46,7 @@ var defaults = []string{"/CLAUDE.md", "/AGENTS.md", "/GEMINI.md", "/README.md", 
 
 // Check reads documents at a commit ("" is HEAD) and finds the statements whose claims the code supported when the
 // statement was last edited, and supports no more. Documents are named by paths from the top, folders or globs; none means
-// the usual ones. It needs neither a server nor a model.
+// the usual ones. Those that tell history are read when they are named themselves. It needs neither a server nor a model.
 func Check(ctx context.Context, repo *git.Repository, ref string, names []string) (*Report, error) {
 	commit, err := repo.Commit(ctx, ref)
 	if err != nil {
@@ -81,8 +81,8 @@ func Check(ctx context.Context, repo *git.Repository, ref string, names []string
 }
 
 // chronicle finds documents that tell history: what they name was, and need not be.
-var chronicle = regexp.MustCompile(`(?i)(?:^|[/_-])(?:change(?:log)?s?|history|releases?|release[-_ ]?notes|news|whats[-_]new|migrat\w*|upgrad\w*` +
-	`|adrs?|decisions|rfcs?|archived?|blog|posts)(?:[/._-]|$)`)
+var chronicle = regexp.MustCompile(`(?i)(?:^|[/_-])(?:change(?:log)?s?|histor(?:y|ical)|proposals?|releases?|release[-_ ]?notes|news|whats[-_]new|migrat\w*|upgrad\w*` +
+	`|versioned[-_]docs|adrs?|decisions|rfcs?|archived?|blog|posts)(?:[/._-]|$)`)
 
 // documents chooses the documents that names stand for.
 func (t *Snapshot) documents(names []string) ([]git.Entry, error) {
@@ -101,9 +101,7 @@ func (t *Snapshot) documents(names []string) ([]git.Entry, error) {
 			if e.Mode != git.Regular && e.Mode != git.Executable || slices.Contains(out, e) {
 				continue
 			}
-			named := e.Path == clean
-			below := isDocument(e.Path) && (clean == "" || c4model.Matches("/"+clean, e.Path))
-			if named || below && !usual || below && !chronicle.MatchString(e.Path) {
+			if e.Path == clean || isDocument(e.Path) && !chronicle.MatchString(e.Path) && (clean == "" || c4model.Matches("/"+clean, e.Path)) {
 				out = append(out, e)
 			}
 		}
@@ -157,7 +155,7 @@ type suspect struct {
 }
 
 // past finds statements about what was: that it is gone is what they say.
-var past = regexp.MustCompile(`(?i)\b(?:removed|renamed|no longer|formerly|previously|used to|replaced (?:by|with)|superseded|obsolete` +
+var past = regexp.MustCompile(`(?i)\b(?:removed|renamed|no longer|any ?more|formerly|previous(?:ly)?|used to|replaced (?:by|with)|superseded|obsolete` +
 	`|was (?:moved|split|merged|dropped|deleted))\b`)
 
 // read takes the statements with claims out of the documents.
@@ -256,7 +254,7 @@ func (c *checker) judge(ctx context.Context) error {
 				return err
 			}
 			if found {
-				found, err = then.declared(ctx, claim, where)
+				found, err = then.declared(ctx, claim, where, c.report.Files[p.document].Path)
 			}
 			if err != nil {
 				return err

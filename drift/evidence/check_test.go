@@ -167,11 +167,12 @@ func TestCheckChoosesDocuments(t *testing.T) {
 	r := open(t, g)
 	for _, tc := range []struct{ names, want []string }{
 		{nil, []string{"AGENTS.md", "README.md", "docs/a.md", "docs/sub/b.rst"}},
-		{[]string{"docs"}, []string{"docs/CHANGELOG.md", "docs/a.md", "docs/sub/b.rst"}},
+		{[]string{"docs/CHANGELOG.md"}, []string{"docs/CHANGELOG.md"}},
+		{[]string{"docs"}, []string{"docs/a.md", "docs/sub/b.rst"}},
 		{[]string{"./docs/a.md", "docs/a.md", "notes"}, []string{"docs/a.md", "notes"}},
 		{[]string{"sub/CLAUDE.md", "AGENTS.md", "CLAUDE.md"}, []string{"AGENTS.md"}},
 		{[]string{"src/*.md", "caf\xe9.md"}, []string{"caf\xe9.md", "src/README.md"}},
-		{[]string{"."}, []string{"AGENTS.md", "README.md", "caf\xe9.md", "docs/CHANGELOG.md", "docs/a.md", "docs/sub/b.rst", "src/README.md"}},
+		{[]string{"."}, []string{"AGENTS.md", "README.md", "caf\xe9.md", "docs/a.md", "docs/sub/b.rst", "src/README.md"}},
 	} {
 		report, err := evidence.Check(t.Context(), r, "", tc.names)
 		if err != nil {

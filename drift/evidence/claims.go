@@ -68,6 +68,7 @@ var (
 	pathText   = regexp.MustCompile(`^[@\p{L}\p{N}_.(\[*{][\p{L}\p{N}_.+@()\[\]{},*?~/-]*$`)
 	qualified  = regexp.MustCompile(`^[@#.]?[\p{L}_$][\p{L}\p{N}_$]*(?:(?:\.|::|->|#)[\p{L}_$][\p{L}\p{N}_$]*)*[!?]?$`)
 	route      = regexp.MustCompile(`^/[\p{L}\p{N}_-]+(?:/[\p{L}\p{N}_:.-]+)+$`)
+	plain      = regexp.MustCompile(`^[\p{L}\p{N} _./:@-]+$`) // no pattern, format or code
 	npmPackage = regexp.MustCompile(`^@[a-z0-9][\w.-]*/[a-z0-9][\w.-]*$`)
 	separators = regexp.MustCompile(`\.|::|->|#`)
 	humps      = regexp.MustCompile(`[\p{Ll}\p{N}]\p{Lu}|\p{Lu}\p{Lu}\p{Ll}`)
@@ -171,7 +172,7 @@ func distinctive(name string) bool {
 }
 
 func literal(t string) (Claim, bool) {
-	if len(t) < minLiteral || placeholder.MatchString(t) || address.MatchString(t) || version.MatchString(t) || !strings.ContainsAny(t, "/_-.: ") {
+	if len(t) < minLiteral || !plain.MatchString(t) || placeholder.MatchString(t) || address.MatchString(t) || version.MatchString(t) || !strings.ContainsAny(t, "/_-.: ") {
 		return Claim{}, false
 	}
 	return Claim{Text: t, Kind: Literal}, true

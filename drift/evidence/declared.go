@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"context"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,12 +13,12 @@ const maxWitnesses = 30
 
 // declared tells whether one of the files that hold a claim declares it, rather than using what comes from elsewhere or
 // mentioning it in a comment: a function of a library is not gone because nobody calls it any more. Literals need to be
-// outside comments, paths nothing.
-func (t *Snapshot) declared(ctx context.Context, c Claim, files []string) (bool, error) {
+// outside comments. document is where the claim stands, "" when that is no file.
+func (t *Snapshot) declared(ctx context.Context, c Claim, files []string, document string) (bool, error) {
 	names := []string{c.Text}
 	switch c.Kind {
 	case Path:
-		return true, nil
+		return meant(c.Text, files, document), nil
 	case Symbol:
 		names = c.words()
 	case Literal:
@@ -38,6 +39,31 @@ func (t *Snapshot) declared(ctx context.Context, c Claim, files []string) (bool,
 		}
 	}
 	return false, nil
+}
+
+// generic are names of files that most projects have: a document may mean its reader's.
+var generic = regexp.MustCompile(`(?i)^(?:setup|main|index|apps?|tests?|utils?|helpers?|conftest|package(?:-lock)?|requirements|docker-?compose|dockerfile|makefile|readme|license` +
+	`|__init__|mod|lib|types?|settings|manage|build|src|docs?|server|client|config|pyproject|cargo|go|pom|tsconfig|example|env|vite-env|\w+[.-]config)(?:\.[\w.]+)?$`)
+
+// meant tells whether a path that fits files is theirs, and not by chance: it begins at the top, or at a folder above the
+// document; a bare name fits one file alone, and is none that every project has.
+func meant(p string, files []string, document string) bool {
+	p = strings.TrimSuffix(p, "/")
+	if !strings.Contains(p, "/") {
+		return len(files) == 1 && !strings.ContainsAny(p, wild) && !generic.MatchString(p)
+	}
+	if strings.ContainsAny(p, wild) || slices.Contains(files, p) {
+		return true
+	}
+	if document == "" {
+		return len(files) == 1
+	}
+	for d := path.Dir(document); d != "."; d = path.Dir(d) {
+		if slices.Contains(files, path.Join(d, p)) {
+			return true
+		}
+	}
+	return false
 }
 
 // declaredIn looks at each place of a line that has a name.

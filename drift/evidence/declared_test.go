@@ -67,3 +67,32 @@ func TestDeclaredIn(t *testing.T) {
 		}
 	}
 }
+
+func TestMeant(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		path     string
+		files    []string
+		document string
+		want     bool
+	}{
+		{"core/pool.go", []string{"core/pool.go"}, "README.md", true},
+		{"src/pool.go", []string{"core/src/pool.go"}, "core/README.md", true},
+		{"src/pool.go", []string{"core/src/pool.go"}, "core/docs/a/b.md", true},
+		{"src/pool.go", []string{"core/src/pool.go"}, "README.md", false}, // perhaps the reader's
+		{"src/pool.go", []string{"core/src/pool.go"}, "", true},
+		{"src/pool.go", []string{"core/src/pool.go", "web/src/pool.go"}, "", false},
+		{"pool.go", []string{"core/pool.go"}, "README.md", true},
+		{"pool.go", []string{"core/pool.go", "web/pool.go"}, "README.md", false},
+		{"setup.py", []string{"setup.py"}, "README.md", false},
+		{"vite.config.ts", []string{"web/vite.config.ts"}, "README.md", false},
+		{"*_pool.go", []string{"core/a_pool.go"}, "README.md", false},
+		{"core/*_pool.go", []string{"core/a_pool.go"}, "README.md", true},
+		{"store/", []string{"core/store"}, "README.md", true},
+		{"src/", []string{"src"}, "README.md", false},
+	} {
+		if got := meant(tc.path, tc.files, tc.document); got != tc.want {
+			t.Errorf("%s of %v in %q: %v, want %v", tc.path, tc.files, tc.document, got, tc.want)
+		}
+	}
+}

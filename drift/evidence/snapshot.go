@@ -298,6 +298,11 @@ func isDocument(p string) bool {
 	case "":
 		return slices.Contains(withoutEnding, base)
 	}
+	for folder := range strings.SplitSeq(path.Dir(p), "/") {
+		if folder == "changelog" || folder == "changelogs" || folder == "newsfragments" || folder == ".changeset" {
+			return true
+		}
+	}
 	return base == ".cursorrules" || base == ".windsurfrules" || base == ".clinerules"
 }
 

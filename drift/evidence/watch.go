@@ -158,7 +158,7 @@ func (e *evaluator) claim(ctx context.Context, w Watched, c WatchedClaim, files 
 	if found {
 		v.State, v.Now, v.Evidence = Holds, some(now), c.Evidence
 		if !c.Evidence {
-			v.Evidence, err = e.now.declared(ctx, claim, now)
+			v.Evidence, err = e.now.declared(ctx, claim, now, "")
 		}
 		return v, err
 	}
@@ -170,7 +170,7 @@ func (e *evaluator) claim(ctx context.Context, w Watched, c WatchedClaim, files 
 			return v, err
 		}
 		if held && !evidence {
-			if held, err = then.declared(ctx, claim, where); err != nil {
+			if held, err = then.declared(ctx, claim, where, ""); err != nil {
 				return v, err
 			}
 		}
