@@ -276,7 +276,7 @@ func (a *answer) present(ctx context.Context) ([]ranked, []Record, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("search: %w", err)
 	}
-	a.search.Words = found.Words
+	a.search.Words, a.out.Approximate = found.Words, found.Approximate
 	best := a.search.rank(found.Candidates)
 	best = best[:min(len(best), a.search.Limit)]
 	ids := make([]uuid.UUID, len(best))

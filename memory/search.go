@@ -34,6 +34,8 @@ type Search struct {
 type Found struct {
 	Words      Words       // the terms, weighed
 	Candidates []Candidate // at least Limit where there are so many, in no order
+	// Approximate tells that an index chose which vectors were compared: a few of the best may be missing.
+	Approximate bool
 }
 
 // ByVector tells whether meaning takes part.

@@ -84,6 +84,7 @@ type View interface {
 	auditView
 	answerView
 	backlog
+	statsView
 }
 
 // recordView reads memories one by one.

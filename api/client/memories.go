@@ -187,6 +187,12 @@ func (c *Client) Map(ctx context.Context, by memory.Caller) (memory.Map, error) 
 	return read[memory.Map](ctx, c, q, err)
 }
 
+// Stats counts what a recall goes over.
+func (c *Client) Stats(ctx context.Context, by memory.Caller) (memory.Stats, error) {
+	q, err := inProject(by, http.MethodGet, nil, "stats")
+	return read[memory.Stats](ctx, c, q, err)
+}
+
 // Undo takes back what an author did.
 func (c *Client) Undo(ctx context.Context, by memory.Caller, r memory.UndoRequest) (memory.UndoResponse, error) {
 	q, err := inProject(by, http.MethodPost, r, "memories", "undo")

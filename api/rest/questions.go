@@ -62,4 +62,12 @@ func (a *API) questions() {
 			out.Elements, out.Holes = some(out.Elements), some(out.Holes)
 			return &answer[memory.Map]{out}, err
 		})
+	add(a, endpoint{id: "stats", method: http.MethodGet, path: pathProject + "/stats", tag: tagQuestions,
+		summary: "Count", description: "Counts what a recall goes over: the memories of the project, of the organization and the caller's own; their vectors, " +
+			"what waits for one, and how they are compared.",
+		answers: "The counts."},
+		func(ctx context.Context, x *exchange, _ *ProjectPath) (*answer[memory.Stats], error) {
+			out, err := a.service.Stats(ctx, x.caller)
+			return &answer[memory.Stats]{out}, err
+		})
 }

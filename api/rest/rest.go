@@ -53,6 +53,7 @@ type Service interface {
 	Context(ctx context.Context, c memory.Caller, r memory.ContextRequest) (memory.ContextResponse, error)
 	Why(ctx context.Context, c memory.Caller, path string, line int) (memory.WhyResponse, error)
 	Map(ctx context.Context, c memory.Caller) (memory.Map, error)
+	Stats(ctx context.Context, c memory.Caller) (memory.Stats, error)
 
 	Model(ctx context.Context, c memory.Caller) (memory.ModelView, error)
 	ImportModel(ctx context.Context, c memory.Caller, im memory.ModelImport) (memory.ModelReport, error)

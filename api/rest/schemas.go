@@ -111,23 +111,25 @@ func oneHeader(name, description string) map[string]*huma.Header {
 
 // spellings says how types of the domain look as JSON where huma cannot see it.
 var spellings = map[reflect.Type]reflect.Type{
-	reflect.TypeFor[uuid.UUID]():     reflect.TypeFor[idText](),
-	reflect.TypeFor[memory.Kind]():   reflect.TypeFor[kindText](),
-	reflect.TypeFor[memory.Scope]():  reflect.TypeFor[scopeText](),
-	reflect.TypeFor[memory.Status](): reflect.TypeFor[statusText](),
-	reflect.TypeFor[memory.Origin](): reflect.TypeFor[originText](),
-	reflect.TypeFor[memory.Role]():   reflect.TypeFor[roleText](),
-	reflect.TypeFor[c4model.Level](): reflect.TypeFor[levelText](),
+	reflect.TypeFor[uuid.UUID]():         reflect.TypeFor[idText](),
+	reflect.TypeFor[memory.Kind]():       reflect.TypeFor[kindText](),
+	reflect.TypeFor[memory.Scope]():      reflect.TypeFor[scopeText](),
+	reflect.TypeFor[memory.Status]():     reflect.TypeFor[statusText](),
+	reflect.TypeFor[memory.Origin]():     reflect.TypeFor[originText](),
+	reflect.TypeFor[memory.Role]():       reflect.TypeFor[roleText](),
+	reflect.TypeFor[c4model.Level]():     reflect.TypeFor[levelText](),
+	reflect.TypeFor[memory.Comparison](): reflect.TypeFor[comparisonText](),
 }
 
 type (
-	idText     string
-	kindText   string
-	scopeText  string
-	statusText string
-	originText string
-	roleText   string
-	levelText  string
+	idText         string
+	kindText       string
+	scopeText      string
+	statusText     string
+	originText     string
+	roleText       string
+	levelText      string
+	comparisonText string
 )
 
 func (idText) Schema(huma.Registry) *huma.Schema {
@@ -156,6 +158,10 @@ func (roleText) Schema(huma.Registry) *huma.Schema {
 
 func (levelText) Schema(huma.Registry) *huma.Schema {
 	return oneOf(c4model.Person, c4model.System, c4model.Container, c4model.Component, c4model.Code)
+}
+
+func (comparisonText) Schema(huma.Registry) *huma.Schema {
+	return oneOf(memory.ComparedNone, memory.ComparedAll, memory.ComparedIndex, memory.ComparedUnindexed)
 }
 
 func oneOf[T ~string](values ...T) *huma.Schema {
@@ -309,14 +315,14 @@ var references = map[string]string{
 	"SupersedeMemory.elements": "element", "EditMemory.elements": "element",
 	"OpenMemories.memories": "memory",
 	"RecallRequest.element": "element", "RecallRequest.projects": "project",
-	"TokenRequest.project": "project",
+	"TokenRequest.project": "project", "BindElement.element": "element",
 }
 
 // required lists what a request cannot leave out, and of types that requests and answers share, what is always there.
 var required = map[string][]string{
 	"RememberRequest": {"content"}, "SupersedeMemory": {"content"}, "OpenMemories": {"memories"}, "UndoRequest": {"author", "since"},
 	"ContextRequest": {"task"}, "TokenRequest": {"name"}, "CreateProject": {"name"}, "AddIdentities": {"identities"},
-	"ImportModel": {"model"}, "ImportDecisions": {"decisions"}, "Model": {"elements"},
+	"ImportModel": {"model"}, "ImportDecisions": {"decisions"}, "Model": {"elements"}, "BindElement": {"element"},
 	"Element": {"key", "name", "level"}, "Relationship": {"source", "destination"}, "Binding": {"element", "pattern"}, "Decision": {"id", "title"},
 	"Warning": {"message"},
 }

@@ -45,6 +45,7 @@ type service interface {
 	Context(ctx context.Context, c memory.Caller, r memory.ContextRequest) (memory.ContextResponse, error)
 	Why(ctx context.Context, c memory.Caller, path string, line int) (memory.WhyResponse, error)
 	Map(ctx context.Context, c memory.Caller) (memory.Map, error)
+	Stats(ctx context.Context, c memory.Caller) (memory.Stats, error)
 	ImportModel(ctx context.Context, c memory.Caller, im memory.ModelImport) (memory.ModelReport, error)
 	Model(ctx context.Context, c memory.Caller) (memory.ModelView, error)
 	ImportDecisions(ctx context.Context, c memory.Caller, decisions []c4model.Decision, source string) (memory.DecisionReport, error)
@@ -157,6 +158,7 @@ type backend struct {
 	store   *store.Store
 	cluster *embedded.Cluster // nil with a database of the user's own
 	db      *postgres.DB
+	owner   string // address of stele_owner; "" when this process may not change the schema
 	// embedder is never nil where local is not.
 	embedder embedding.Provider
 
@@ -283,7 +285,7 @@ func (b *backend) openDatabase(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	b.db = db
+	b.db, b.owner = db, pg.OwnerURL
 	master, err := b.master(ctx, a)
 	if err != nil {
 		return err

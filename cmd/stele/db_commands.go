@@ -20,7 +20,7 @@ func (a *app) dbCommand() *cobra.Command {
 	c := &cobra.Command{Use: "db", Short: "Look after the database", Args: cobra.NoArgs, Example: "  stele db status",
 		RunE: a.group}
 	c.AddCommand(
-		a.dbStatusCommand(), a.dbMigrateCommand(),
+		a.dbStatusCommand(), a.dbMigrateCommand(), a.dbIndexCommand(),
 		a.embeddedCommand("stop", "Stop the embedded database now", "stop", cobra.NoArgs, func(ctx context.Context, c *embedded.Cluster, _ []string) (any, string, error) {
 			return map[string]any{"running": false}, "Stopped; the next command that needs it starts it again", c.Stop(ctx)
 		}),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/stele-dev/stele/embedding"
@@ -33,4 +34,15 @@ func newEmbedder(c config.Config, log *slog.Logger) (embedding.Provider, error) 
 		return remote.NewOllama(o)
 	}
 	return nil, problem.Invalidf("STELE_EMBEDDING_PROVIDER", "%q is not a provider", c.EmbeddingProvider).Fix("use %s, %s, %s or %s", builtin, openAI, ollama, none)
+}
+
+// warm lets an encoder on the network load its model before the first query needs it.
+func (b *backend) warm(ctx context.Context, log *slog.Logger) {
+	p, ok := b.embedder.(interface{ Warm(context.Context) error })
+	if !ok {
+		return
+	}
+	if err := p.Warm(ctx); err != nil && ctx.Err() == nil {
+		log.WarnContext(ctx, "embedding provider does not answer", "error", err)
+	}
 }

@@ -110,6 +110,7 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 	work, stop := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	background.Go(func() { b.elected(work, log) })
+	background.Go(func() { b.warm(work, log) })
 	if metrics != nil {
 		background.Go(func() {
 			if err := server.ServeMetrics(work, metrics); err != nil {

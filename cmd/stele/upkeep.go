@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,7 +28,7 @@ func (b *backend) elected(ctx context.Context, log *slog.Logger) {
 }
 
 // upkeep does what one server does for all, until ctx is done: it removes old answers, gives vectors to memories that were
-// written without one, and removes those of a model that is no longer used. A run that takes longer than its interval is
+// written without one, removes those of a model that is no longer used, and keeps the indexes over vectors. A run that takes longer than its interval is
 // not joined by another; what fails in one organization is tried again later and holds nobody else up.
 func (b *backend) upkeep(ctx context.Context, log *slog.Logger) error {
 	u := &upkeep{backend: b, log: log}
@@ -43,8 +45,13 @@ func (b *backend) upkeep(ctx context.Context, log *slog.Logger) error {
 			return err
 		}
 	}
+	// An index takes minutes to build; meanwhile the rest goes on, and the next run finds the lock taken.
+	if _, err := jobs.AddFunc("@every 10m", func() { u.index(ctx) }); err != nil {
+		return err
+	}
 	u.each(ctx, u.embedAll) // what waited while nobody worked
 	jobs.Start()
+	u.index(ctx)
 	<-ctx.Done()
 	<-jobs.Stop().Done()
 	return nil
@@ -54,6 +61,8 @@ func (b *backend) upkeep(ctx context.Context, log *slog.Logger) error {
 type upkeep struct {
 	*backend
 	log *slog.Logger
+
+	toldOwner sync.Once // that an index is due that this process may not build
 }
 
 // each does a job for every organization.
@@ -107,16 +116,42 @@ func (u *upkeep) embedAll(ctx context.Context, org uuid.UUID) error {
 	return u.dropVectors(ctx, org)
 }
 
+// longEmbedding is from how many memories on the log follows a back-fill: the built-in encoder takes some seconds for them.
+const longEmbedding = 200
+
 func (u *upkeep) embed(ctx context.Context, org uuid.UUID, since time.Time) error {
+	total, told := 0, 0 // told in tenths of total
 	done, err := u.local.Backfill(ctx, org, since, func(b memory.Backfilled) {
-		if b.Waiting > 0 {
-			u.log.InfoContext(ctx, "embedding", "organization", org, "model", b.Model, "done", b.Filled+b.Refused, "waiting", b.Waiting)
+		total = max(total, b.Filled+b.Refused+b.Waiting)
+		if tenth := 10 * (total - b.Waiting) / max(total, 1); total >= longEmbedding && (b.Filled+b.Refused == 0 || tenth > told) && b.Waiting > 0 {
+			told = tenth
+			u.log.InfoContext(ctx, "embedding", "organization", org, "model", b.Model, "percent", 10*tenth, "done", b.Filled+b.Refused, "waiting", b.Waiting)
 		}
 	})
 	if done.Filled+done.Refused > 0 {
 		u.log.InfoContext(ctx, "embedded", "organization", org, "model", done.Model, "vectors", done.Filled, "refused", done.Refused)
 	}
 	return err
+}
+
+// index keeps the indexes over vectors. Without the owner's address it tells once who has to.
+func (u *upkeep) index(ctx context.Context) {
+	err := survive(ctx, uuid.Nil, func(ctx context.Context, _ uuid.UUID) error {
+		return u.keepIndexes(ctx, func(c postgres.IndexChange) {
+			what := "built an index over vectors"
+			if c.Model == "" {
+				what = "dropped an index over vectors"
+			}
+			u.log.InfoContext(ctx, what, "index", c.Name, "model", c.Model, "took", c.Took.Round(time.Millisecond).String())
+		})
+	})
+	switch {
+	case err == nil, ctx.Err() != nil, errors.Is(err, postgres.ErrIndexing):
+	case errors.Is(err, errNoOwner):
+		u.toldOwner.Do(func() { u.log.WarnContext(ctx, "upkeep cannot build an index", "error", err) })
+	default:
+		u.log.WarnContext(ctx, "upkeep failed to keep the indexes over vectors", "error", err)
+	}
 }
 
 // dropVectors removes vectors of other models, once everything has one of this.

@@ -86,9 +86,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		pc.ConnConfig.RuntimeParams["application_name"] = "stele"
 	}
 	// A caller who gives up also stops the statement on the server, and the connection stays usable.
-	pc.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: 2 * time.Second}
-	}
+	pc.ConnConfig.BuildContextWatcherHandler = cancelStatement
 	if cfg.BeforeConnect != nil {
 		pc.BeforeConnect = func(ctx context.Context, _ *pgx.ConnConfig) error { return cfg.BeforeConnect(ctx) }
 	}
@@ -103,6 +101,11 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		return nil, err
 	}
 	return db, nil
+}
+
+// cancelStatement stops the statement of a connection on the server when its context ends.
+func cancelStatement(conn *pgconn.PgConn) ctxwatch.Handler {
+	return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: 2 * time.Second}
 }
 
 // Close waits for running transactions and closes the connections.

@@ -24,6 +24,17 @@ const nearVectors = `
 	  AND 1 - (v.embedding <=> $5) >= $6
 	ORDER BY cosine DESC LIMIT $7`
 
+// nearestVectors is nearVectors among the nearest of the space by the index of the model (see nearest): a write holds its
+// space, and comparing all of a large one would let the others wait. What is the same is at the top of any kind.
+func nearestVectors(m postgres.VectorModel) string {
+	return `
+	SELECT m.memory_id, v.cosine
+	FROM (` + nearest(m) + `) AS v (space_id, seq, cosine)
+	CROSS JOIN LATERAL (SELECT memory_id FROM memories
+		WHERE org_id = $1 AND space_id = v.space_id AND seq = v.seq AND kind = $5 AND status = 'live' OFFSET 0) m
+	WHERE v.cosine >= $6`
+}
+
 // maxNearPostings bounds what one comparison by words reads: a text of common words only would read most of the space,
 // under its lock, for advice. Beyond it the commonest of the chosen terms are left out, and with them perhaps a candidate.
 const maxNearPostings = 20_000
@@ -86,7 +97,23 @@ func (t *tx) Near(ctx context.Context, q memory.NearQuery) ([]memory.Near, error
 	model := ""
 	if q.Vector != nil {
 		model = q.Model
-		b.Queue(nearVectors, t.org, q.Space, q.Kind, q.Model, pgvector.NewHalfVector(q.Vector), q.MinCosine, q.Limit).Query(func(rows pgx.Rows) error {
+		indexed := postgres.VectorModel{Model: q.Model, Dimensions: len(q.Vector)}
+		scope, err := t.live(q.Space)
+		if err != nil {
+			return nil, err
+		}
+		total, ok, err := t.vectorIndex(ctx, indexed, scope)
+		if err != nil {
+			return nil, err
+		}
+		vector := pgvector.NewHalfVector(q.Vector)
+		var queued *pgx.QueuedQuery
+		if ok {
+			queued = queueNearest(b, nearWanted, float64(scope), total, nearestVectors(indexed), t.org, []int32{q.Space}, vector, nearWanted, q.Kind, q.MinCosine)
+		} else {
+			queued = b.Queue(nearVectors, t.org, q.Space, q.Kind, q.Model, vector, q.MinCosine, q.Limit)
+		}
+		queued.Query(func(rows pgx.Rows) error {
 			return each(rows, func() error {
 				var id uuid.UUID
 				var cosine float64
@@ -137,6 +164,15 @@ func (t *tx) Near(ctx context.Context, q memory.NearQuery) ([]memory.Near, error
 		return slices.Compare(a.ID[:], b.ID[:])
 	})
 	return out[:min(len(out), q.Limit)], nil
+}
+
+// live is how many memories a held space has in recall.
+func (t *tx) live(space int32) (int, error) {
+	sp, err := t.held(space)
+	if err != nil {
+		return 0, err
+	}
+	return sp.Live, nil
 }
 
 // overlap is the Jaccard index of two sorted sets: shared members by all members.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/pgvector/pgvector-go"
 
 	"github.com/stele-dev/stele/memory"
 )
@@ -31,11 +30,6 @@ const termFrequencies = `
 	CROSS JOIN LATERAL (
 		SELECT sum(df) AS df FROM term_frequencies WHERE org_id = $1 AND space_id = ANY ($2) AND term = w.term) f
 	WHERE f.df > 0`
-
-// cosines compares the query's vector with every vector of its model: an exact scan.
-const cosines = `
-	SELECT v.space_id, v.seq, 1 - (v.embedding <=> $4) FROM vectors v
-	WHERE v.org_id = $1 AND v.model = $3 AND v.space_id = ANY ($2)`
 
 // attachedTo gives what is attached to elements, with the distance of the nearest.
 const attachedTo = `
@@ -78,7 +72,7 @@ func (v *view) Search(ctx context.Context, s memory.Search) (memory.Found, error
 	if err != nil {
 		return memory.Found{}, fmt.Errorf("rank: %w", err)
 	}
-	return memory.Found{Words: m.search.Words, Candidates: candidates}, nil
+	return memory.Found{Words: m.search.Words, Candidates: candidates, Approximate: m.approximate}, nil
 }
 
 // searcher is one search under way.
@@ -89,6 +83,9 @@ type searcher struct {
 	admitted map[place]int     // by the narrowing, with distances; nil = all
 	sums     sums              // weight of the query's words
 	cosines  map[place]float64 // of the query's vector
+	live     int               // memories of the spaces, with what has expired
+	// approximate tells that an index chose the vectors that were compared, so that some may have been missed.
+	approximate bool
 }
 
 // count weighs the words of the query over everything the recall may see, and learns what has expired.
@@ -123,6 +120,7 @@ func (m *searcher) count(ctx context.Context) error {
 			var live int
 			_, err := pgx.ForEachRow(rows, []any{&space, &live, &next}, func() error {
 				n += live
+				m.live += live
 				m.sums[space] = make([]int64, next)
 				return nil
 			})
@@ -234,27 +232,6 @@ func (m *searcher) set(ctx context.Context, sql string, args ...any) (map[place]
 		return nil
 	})
 	return out, err
-}
-
-// compare finds the cosine of the query's vector with each admitted memory's.
-func (m *searcher) compare(ctx context.Context) error {
-	if !m.search.ByVector() {
-		return nil
-	}
-	rows, err := m.tx.Query(ctx, cosines, m.org, m.search.Spaces, m.search.Model, pgvector.NewHalfVector(m.search.Vector))
-	if err != nil {
-		return err
-	}
-	m.cosines = map[place]float64{}
-	var p place
-	var cosine float64
-	_, err = pgx.ForEachRow(rows, []any{&p.space, &p.seq, &cosine}, func() error {
-		if m.admits(p) {
-			m.cosines[p] = cosine
-		}
-		return nil
-	})
-	return err
 }
 
 // evidence is a memory's as Search.Near wants it.
@@ -379,18 +356,6 @@ func (m *searcher) look(ctx context.Context, among []candidate, best float64) (o
 		return nil
 	})
 	return out, most, err
-}
-
-// Unindexed counts live memories without a vector that are to get one.
-func (v *view) Unindexed(ctx context.Context, spaces []int32, model string, at time.Time) (int, error) {
-	var n int
-	err := v.tx.QueryRow(ctx, `
-		SELECT count(*)::int FROM memories m
-		WHERE m.org_id = $1 AND m.space_id = ANY ($2) AND m.status = 'live' AND (m.expires_at IS NULL OR m.expires_at > $4)
-		  AND m.refused_by <> $3
-		  AND NOT EXISTS (SELECT FROM vectors x WHERE x.org_id = $1 AND x.model = $3 AND x.space_id = m.space_id AND x.seq = m.seq)`,
-		v.org, spaces, model, at).Scan(&n)
-	return n, err
 }
 
 // PathPatterns gives the paths that live memories name at or above the prefixes, or inside the folders.

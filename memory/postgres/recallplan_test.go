@@ -98,8 +98,8 @@ func TestRecallPlans(t *testing.T) {
 	}
 }
 
-// genericPlan explains a statement as recall runs it: prepared, planned once for all parameters.
-func genericPlan(t *testing.T, db *postgres.DB, org uuid.UUID, sql string) string {
+// genericPlan explains a statement as recall runs it: prepared, planned once for all parameters, under further settings.
+func genericPlan(t *testing.T, db *postgres.DB, org uuid.UUID, sql string, settings ...string) string {
 	t.Helper()
 	last := 0
 	for _, m := range regexp.MustCompile(`\$(\d+)`).FindAllStringSubmatch(sql, -1) {
@@ -112,7 +112,7 @@ func genericPlan(t *testing.T, db *postgres.DB, org uuid.UUID, sql string) strin
 	nulls := strings.TrimSuffix(strings.Repeat("NULL, ", last), ", ")
 	var lines []string
 	err := db.InOrg(context.Background(), org, postgres.TxOptions{ReadOnly: true, StatementTimeout: time.Minute}, func(tx pgx.Tx) error {
-		for _, s := range []string{planner, "PREPARE explained AS " + sql} {
+		for _, s := range append(append([]string{planner}, settings...), "PREPARE explained AS "+sql) {
 			if _, err := tx.Exec(context.Background(), s, pgx.QueryExecModeSimpleProtocol); err != nil {
 				return err
 			}

@@ -20,13 +20,14 @@ type Store struct {
 	db     *postgres.DB
 	master keyring
 	groups groups
+	exact  exactBound
 }
 
 var _ memory.Store = (*Store)(nil)
 
 // New makes a Store on an open database. The master key unwraps the keys of the organizations in it.
 func New(db *postgres.DB, master *secret.Master, options ...Option) *Store {
-	s := &Store{db: db, master: keyring{master: master, keys: map[uuid.UUID]opened{}}}
+	s := &Store{db: db, master: keyring{master: master, keys: map[uuid.UUID]opened{}}, exact: DefaultExactVectors}
 	for _, option := range options {
 		option(s)
 	}
@@ -35,9 +36,10 @@ func New(db *postgres.DB, master *secret.Master, options ...Option) *Store {
 
 // view reads within one transaction of one organization. Its methods are grouped by topic in the files of this package.
 type view struct {
-	tx   pgx.Tx
-	org  uuid.UUID
-	keys *secret.Keys
+	tx    pgx.Tx
+	org   uuid.UUID
+	keys  *secret.Keys
+	exact exactBound
 
 	erasures int64 // of the organization, as Answered read them
 }
@@ -62,7 +64,7 @@ func (s *Store) View(ctx context.Context, org uuid.UUID, fn func(memory.View) er
 	return s.db.InOrg(ctx, org, postgres.TxOptions{ReadOnly: true, Isolation: pgx.RepeatableRead}, func(t pgx.Tx) error {
 		if kept := s.master.kept(org); kept.Keys != nil {
 			first := &snapshot{Tx: t, org: org, from: kept.from}
-			if err := fn(&view{tx: first, org: org, keys: kept.Keys}); !first.stale {
+			if err := fn(&view{tx: first, org: org, keys: kept.Keys, exact: s.exact}); !first.stale {
 				return err
 			}
 		}
@@ -70,7 +72,7 @@ func (s *Store) View(ctx context.Context, org uuid.UUID, fn func(memory.View) er
 		if err != nil {
 			return err
 		}
-		return fn(&view{tx: t, org: org, keys: keys})
+		return fn(&view{tx: t, org: org, keys: keys, exact: s.exact})
 	})
 }
 

@@ -1,0 +1,208 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/pgvector/pgvector-go"
+
+	"github.com/stele-dev/stele/internal/postgres"
+)
+
+// cosines compares the query's vector with every vector of its model: an exact scan.
+const cosines = `
+	SELECT v.space_id, v.seq, 1 - (v.embedding <=> $4) FROM vectors v
+	WHERE v.org_id = $1 AND v.model = $3 AND v.space_id = ANY ($2)`
+
+// cosinesAmong is cosines for some memories only, each looked up by its key. A memory without a vector is left out.
+const cosinesAmong = `
+	SELECT c.space_id, c.seq, 1 - (v.embedding <=> $4)
+	FROM unnest($2::int[], $5::int[]) AS c (space_id, seq)
+	CROSS JOIN LATERAL (
+		SELECT embedding FROM vectors WHERE org_id = $1 AND model = $3 AND space_id = c.space_id AND seq = c.seq OFFSET 0) v`
+
+// DefaultExactVectors is up to how many vectors in scope a recall compares all. The index pays only beyond: it visits some
+// nearestWanted vectors at random, each for about what twenty cost that are read in a row (measured, docs/benchmarks.md).
+const DefaultExactVectors = 20_000
+
+// exactBound is the bound of Store: DefaultExactVectors, less in tests.
+type exactBound float64
+
+// ExactVectors changes DefaultExactVectors.
+func ExactVectors(n int) Option { return func(s *Store) { s.exact = exactBound(n) } }
+
+// pays tells whether the index over a model's vectors is faster than comparing all of a scope. All organizations share the
+// index, so of total vectors in it, it visits total/scope for each that is of the scope, and its cost grows with that;
+// the cost of comparing all grows with scope. At the bound they are equal when the scope is all there is.
+func (b exactBound) pays(scope, total float64) bool {
+	return scope > float64(b) && scope*scope > float64(b)*total
+}
+
+const (
+	// nearestWanted is how many of the nearest vectors the index gives to a recall. Words and the standing of a memory may lift
+	// one that is far down in meaning; with 1,000, more than 99.5 of 100 results are those of a scan (docs/benchmarks.md).
+	nearestWanted = 1000
+	// wordiestWanted is how many of the memories that words speak for most are compared beside the nearest.
+	wordiestWanted = 1000
+	// nearWanted is how many of the nearest a write looks at: what is the same, or almost, is at the top.
+	nearWanted = 64
+	// searchWidth is how many candidates the index keeps in view (hnsw.ef_search); 200 miss one in 200 of the ten nearest,
+	// 400 one in 1,000.
+	searchWidth = 400
+	// visitsPerWanted bounds the vectors that are visited for each that is wanted, beyond the share that other scopes have.
+	visitsPerWanted = 20
+)
+
+// nearest finds the nearest vectors of some spaces by the index of their model: parameters are organization, spaces, the
+// vector and how many. Condition and expression are those of the index, as text. The rows of other scopes are
+// sorted out by the scan, which goes on until it has as many as are wanted (hnsw.iterative_scan).
+func nearest(m postgres.VectorModel) string {
+	return fmt.Sprintf(`
+	SELECT space_id, seq, 1 - (%[1]s <=> $3) FROM vectors
+	WHERE %[2]s AND org_id = $1 AND space_id = ANY ($2)
+	ORDER BY %[1]s <=> $3 LIMIT $4`, m.Expression(), m.Condition())
+}
+
+// Settings of a statement that reads an index over vectors. Without sorting there is no other way to its order, whatever the
+// statistics say. What is no longer needed is undone: later statements of the transaction sort.
+const (
+	indexOn = `SELECT set_config('enable_sort', 'off', true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
+		set_config('hnsw.ef_search', $1, true), set_config('hnsw.max_scan_tuples', $2, true), set_config('hnsw.scan_mem_multiplier', '4', true)`
+	indexOff = `SELECT set_config('enable_sort', 'on', true)`
+)
+
+// vectorIndex gives how many vectors the index of a model holds; false when it does not exist, is not whole yet, or does not
+// pay for a scope of that size.
+func (v *view) vectorIndex(ctx context.Context, m postgres.VectorModel, scope int) (total float64, ok bool, err error) {
+	if float64(scope) <= float64(v.exact) {
+		return 0, false, nil
+	}
+	there, err := postgres.VectorIndexes(ctx, v.tx)
+	if err != nil {
+		return 0, false, fmt.Errorf("look for an index: %w", err)
+	}
+	index := there[m.IndexName()]
+	total = max(index.Tuples, float64(scope)) // the estimate is of the last build or vacuum
+	return total, index.Ready && v.exact.pays(float64(scope), total), nil
+}
+
+// queueNearest puts a statement that reads an index between its settings.
+func queueNearest(b *pgx.Batch, wanted int, scope, total float64, sql string, args ...any) *pgx.QueuedQuery {
+	visits := int(float64(wanted*visitsPerWanted) * max(1, total/scope))
+	b.Queue(indexOn, fmt.Sprint(min(searchWidth, max(wanted, 40))), fmt.Sprint(visits))
+	q := b.Queue(sql, args...)
+	b.Queue(indexOff)
+	return q
+}
+
+// compare finds the cosines of the query's vector with those of admitted memories: with all of them, unless they are many
+// and there is an index.
+func (m *searcher) compare(ctx context.Context) error {
+	if !m.search.ByVector() {
+		return nil
+	}
+	m.cosines = map[place]float64{}
+	vector := pgvector.NewHalfVector(m.search.Vector)
+	switch {
+	case m.admitted != nil && len(m.admitted)*lookupCost < m.live:
+		return m.compareAmong(ctx, vector, slices.Collect(maps.Keys(m.admitted)))
+	case m.admitted == nil && len(m.search.Narrow.Kinds) == 0: // the nearest of all may be of another kind, or not admitted
+		done, err := m.compareNearest(ctx, vector)
+		if done || err != nil {
+			m.approximate = done
+			return err
+		}
+		clear(m.cosines)
+	}
+	rows, err := m.tx.Query(ctx, cosines, m.org, m.search.Spaces, m.search.Model, vector)
+	if err != nil {
+		return err
+	}
+	return m.collect(rows)
+}
+
+// collect keeps the cosines of admitted memories.
+func (m *searcher) collect(rows pgx.Rows) error {
+	var p place
+	var cosine float64
+	_, err := pgx.ForEachRow(rows, []any{&p.space, &p.seq, &cosine}, func() error {
+		if m.admits(p) {
+			m.cosines[p] = cosine
+		}
+		return nil
+	})
+	return err
+}
+
+// compareAmong finds the cosines of some memories.
+func (m *searcher) compareAmong(ctx context.Context, vector pgvector.HalfVector, places []place) error {
+	spaces, seqs := make([]int32, len(places)), make([]int32, len(places))
+	for i, p := range places {
+		spaces[i], seqs[i] = p.space, p.seq
+	}
+	rows, err := m.tx.Query(ctx, cosinesAmong, m.org, spaces, m.search.Model, vector, seqs)
+	if err != nil {
+		return err
+	}
+	return m.collect(rows)
+}
+
+// compareNearest finds the cosines of the nearest by an index, and of those that words speak for most. What is in neither set
+// is no candidate: at most as near as the farthest of the one and as wordy as the last of the other. It is not done when
+// there is no index, or the index gave so few that the rest may matter.
+func (m *searcher) compareNearest(ctx context.Context, vector pgvector.HalfVector) (done bool, err error) {
+	model := postgres.VectorModel{Model: m.search.Model, Dimensions: len(m.search.Vector)}
+	total, ok, err := m.vectorIndex(ctx, model, m.live)
+	if err != nil || !ok {
+		return false, err
+	}
+	found := 0
+	b := &pgx.Batch{}
+	queueNearest(b, nearestWanted, float64(m.live), total, nearest(model), m.org, m.search.Spaces, vector, nearestWanted).Query(func(rows pgx.Rows) error {
+		err := m.collect(rows)
+		found = int(rows.CommandTag().RowsAffected())
+		return err
+	})
+	if err := m.tx.SendBatch(ctx, b).Close(); err != nil {
+		return false, err
+	}
+	// Other scopes' vectors, or what has expired, took their places.
+	if found < nearestWanted || len(m.cosines) < nearestWanted/2 {
+		return false, nil
+	}
+	if rest := m.wordiest(wordiestWanted); len(rest) > 0 {
+		return true, m.compareAmong(ctx, vector, rest)
+	}
+	return true, nil
+}
+
+// wordiest gives the n memories with the most weight of words among those whose cosine is not known, and drops the others
+// of these from the search.
+func (m *searcher) wordiest(n int) []place {
+	type weighed struct {
+		place
+		sum int64
+	}
+	var all []weighed
+	m.sums.each(func(p place, sum int64) {
+		if _, known := m.cosines[p]; !known && m.admits(p) {
+			all = append(all, weighed{p, sum})
+		}
+	})
+	slices.SortFunc(all, func(a, b weighed) int {
+		return cmp.Or(cmp.Compare(b.sum, a.sum), cmp.Compare(a.space, b.space), cmp.Compare(a.seq, b.seq))
+	})
+	out := make([]place, min(n, len(all)))
+	for i, w := range all {
+		if i < n {
+			out[i] = w.place
+		} else {
+			m.sums[w.space][w.seq] = 0
+		}
+	}
+	return out
+}
