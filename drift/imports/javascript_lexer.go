@@ -115,8 +115,6 @@ func (l *jsLexer) at(pos int) byte {
 	return 0
 }
 
-func (l *jsLexer) value(t jsToken) string { return string(l.text[t.start:t.end]) }
-
 // is says whether a token is this word or punctuation.
 func (l *jsLexer) is(t jsToken, text string) bool {
 	return (t.kind == jsWord || t.kind == jsPunct) && string(l.text[t.start:t.end]) == text
@@ -360,14 +358,15 @@ func (l *jsLexer) closeBrace(t jsToken) jsToken {
 			return t
 		}
 		l.pop()
-		switch kind {
-		case jsTemplate:
+		if kind == jsTemplate {
 			back, _ := l.template(t.start, t.line)
 			return back
-		case jsObject, jsxExpression:
+		}
+		if kind == jsObject || kind == jsxExpression {
 			l.operand = false
 			return t
-		case jsBlock:
+		}
+		if kind == jsBlock {
 			return t
 		}
 	}
@@ -404,7 +403,7 @@ func (l *jsLexer) opensFunction() bool {
 
 func (l *jsLexer) afterDot() bool {
 	return l.prev.kind == jsPunct && l.prev.end-l.prev.start == 1 && l.text[l.prev.start] == '.' &&
-		!(l.prev.start >= 2 && l.text[l.prev.start-1] == '.' && l.text[l.prev.start-2] == '.') // a spread: ...require("x")
+		(l.prev.start < 2 || string(l.text[l.prev.start-2:l.prev.start]) != "..") // a spread: ...require("x")
 }
 
 func isJSWordByte(c byte) bool {

@@ -181,8 +181,9 @@ var (
 	gradleBlock    = regexp.MustCompile(`^\s*project\(\s*['"](:[^'"]*)['"]\s*\)\s*\{`)
 	gradleProject  = regexp.MustCompile(`\bproject\(\s*(?:path\s*[:=]\s*)?['"](:[^'"]+)['"]`)
 	gradleAccessor = regexp.MustCompile(`\bprojects\.([A-Za-z][\w.]*)`)
-	gradleFolder   = regexp.MustCompile(`project\(\s*['"](:[^'"]+)['"]\s*\)\.projectDir\s*=\s*(?:new\s+)?[fF]ile\(\s*(?:(?:settingsDir|rootDir|rootProject\.projectDir)\s*,\s*)?['"](?:\$rootDir/)?([^'"]+)['"]`)
-	quotedName     = regexp.MustCompile(`['"]([^'"]+)['"]`)
+	gradleFolder   = regexp.MustCompile(`project\(\s*['"](:[^'"]+)['"]\s*\)\.projectDir\s*=\s*` +
+		`(?:new\s+)?[fF]ile\(\s*(?:(?:settingsDir|rootDir|rootProject\.projectDir)\s*,\s*)?['"](?:\$rootDir/)?([^'"]+)['"]`)
+	quotedName = regexp.MustCompile(`['"]([^'"]+)['"]`)
 )
 
 // readGradle reads the projects of settings.gradle and the dependencies between them. Build scripts are programs: what is

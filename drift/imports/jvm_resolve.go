@@ -40,11 +40,8 @@ func newJVMResolver(repo *repository) resolver {
 }
 
 func isJVM(file string) bool {
-	switch LanguageOf(file) {
-	case Java, Kotlin, Scala:
-		return true
-	}
-	return false
+	language := LanguageOf(file)
+	return language == Java || language == Kotlin || language == Scala
 }
 
 // packagesOf gives the packages of a file: the one without a name if it declares none.

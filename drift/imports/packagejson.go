@@ -77,12 +77,12 @@ func npmPackages(repo *repository) map[string]*npmPackage {
 		packages[p.folder] = p
 	}
 	for _, root := range slices.Sorted(maps.Keys(packages)) {
-		joinWorkspace(repo, packages, root, workspaceGlobs(repo, packages[root]))
+		joinWorkspace(packages, root, workspaceGlobs(repo, packages[root]))
 	}
 	// pnpm and lerna do not need a package.json at the root.
 	for _, file := range repo.named(func(base string) bool { return base == "pnpm-workspace.yaml" }) {
 		if folder := path.Dir(file); packages[folder] == nil {
-			joinWorkspace(repo, packages, folder, pnpmGlobs(repo, file))
+			joinWorkspace(packages, folder, pnpmGlobs(repo, file))
 		}
 	}
 	return packages
@@ -140,7 +140,7 @@ func pnpmGlobs(repo *repository, file string) []string {
 
 // joinWorkspace makes the packages in the folders that match the patterns members of the workspace at root. A pattern with
 // ! leaves out; the root is a member too.
-func joinWorkspace(repo *repository, packages map[string]*npmPackage, root string, globs []string) {
+func joinWorkspace(packages map[string]*npmPackage, root string, globs []string) {
 	if len(globs) == 0 {
 		return
 	}

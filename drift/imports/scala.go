@@ -146,7 +146,7 @@ func (s *scalaScanner) importOne(line int) {
 func (s *scalaScanner) selectors(prefix string, line int) {
 	var words []string // of one selector
 	flush := func() {
-		if len(words) > 0 && !(len(words) > 1 && words[len(words)-1] == "_") { // a => _ leaves a out
+		if len(words) == 1 || len(words) > 1 && words[len(words)-1] != "_" { // a => _ leaves a out
 			s.add(prefix+"."+words[0], line)
 		}
 		words = nil

@@ -6,7 +6,7 @@ import (
 )
 
 // extractTypeScript finds the imports of TypeScript and of JavaScript, with or without JSX or the types of Flow: import and export … from statements,
-// import x = require("y"), require("y"), import("y") in expressions and in types, and /// <reference path>. Calls whose
+// import x = require("y"); calls of require("y") and import("y"), the latter in types too; and /// <reference path>. Calls whose
 // argument is no literal, require.resolve, jest.mock and modules that are declared are no imports.
 func extractTypeScript(text []byte) Facts {
 	return Facts{Imports: scanTypeScript(text, 1)}
@@ -129,7 +129,7 @@ func (s *jsScanner) importAfter(before jsToken, line int) {
 		name = s.tok
 		s.advance()
 		typeOnly = s.tok.kind == jsWord && !s.is("from") || s.is("{") || s.is("*")
-		if s.is("from") { // import type from "x", or import type from from "x"
+		if s.is("from") { // a default import called type, or a type called from
 			s.advance()
 			if s.tok.kind == jsString {
 				s.add(s.lex.unquote(s.tok), line, "")

@@ -64,13 +64,15 @@ func (c *tsConfigs) load(file string, within []string) *tsConfig {
 		return nil
 	}
 	var written struct {
-		Extends         json.RawMessage
+		Extends         json.RawMessage `json:"extends"`
 		CompilerOptions struct {
-			BaseURL  *string `json:"baseUrl"`
-			Paths    map[string][]string
-			RootDirs []string
-		}
-		References []struct{ Path string }
+			BaseURL  *string             `json:"baseUrl"`
+			Paths    map[string][]string `json:"paths"`
+			RootDirs []string            `json:"rootDirs"`
+		} `json:"compilerOptions"`
+		References []struct {
+			Path string `json:"path"`
+		} `json:"references"`
 	}
 	if err := json.Unmarshal(plainJSON(text), &written); err != nil {
 		c.repo.skip(file, "it is no configuration of TypeScript: "+err.Error())

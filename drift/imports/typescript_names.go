@@ -32,11 +32,8 @@ func setOf(names ...string) map[string]bool {
 func isAsset(file string) bool { return assetExtensions[strings.ToLower(path.Ext(file))] }
 
 func isScript(file string) bool {
-	switch LanguageOf(file) {
-	case TypeScript, JavaScript, Svelte, Vue:
-		return true
-	}
-	return false
+	language := LanguageOf(file)
+	return language == TypeScript || language == JavaScript || language == Svelte || language == Vue
 }
 
 // splitPackage splits a specifier into the name of a package, with its scope, and what follows.

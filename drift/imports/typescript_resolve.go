@@ -189,7 +189,7 @@ func (r *typeScriptResolver) subpathImport(file, spec string) Resolution {
 	if p == nil || p.imports == nil {
 		return unresolved("no package.json above %s has imports for %s", file, spec)
 	}
-	for _, target := range exported(map[string]any(p.imports), spec) {
+	for _, target := range exported(p.imports, spec) {
 		if !strings.HasPrefix(target, "./") {
 			return r.named(file, target)
 		}
