@@ -96,7 +96,7 @@ func (p *printer) check(r *evidence.Report) {
 	for _, f := range r.Files {
 		statements, claims, held, lost = statements+f.Statements, claims+f.Claims, held+f.Held, lost+f.Lost
 	}
-	p.hanging("", "", fmt.Sprintf("%s, %s, %s quoted from code: %d there, %d gone, %d never found in code.",
+	p.hanging("", "", fmt.Sprintf("%s, %s, %s quoted from code: %d there, %d gone, %d not of this code.",
 		count(len(r.Files), "document"), count(statements, "statement"), count(claims, "name"), held, lost, claims-held-lost))
 	if r.Shallow {
 		p.hanging("", "", "This clone is shallow: what was gone before its first commit is not known. Run: git fetch --unshallow")

@@ -27,7 +27,7 @@ type Document struct {
 	Path       string `json:"path"`
 	Statements int    `json:"statements"` // those with a claim
 	Claims     int    `json:"claims"`
-	Held       int    `json:"held"` // claims that the code supports; what is neither held nor lost was never in code
+	Held       int    `json:"held"` // claims that the code supports; what is neither held nor lost is not of this code
 	Lost       int    `json:"lost"`
 }
 
