@@ -43,9 +43,9 @@ import { type G, h } from './e'
 import i, { type J } from './f'
 import type, { K } from './g'
 import type from './h'
-import type from	from './i'
+import type from/**/from './i'
 import { type } from './j'
-import { type as	as } from './k'
+import { type as/**/as } from './k'
 import { type as } from './l'
 import typeof M from './m'`,
 			[]string{"2 ./a type", "3 ./b type", "4 ./c type", "5 ./d type", "6 ./e", "7 ./f", "8 ./g", "9 ./h", "10 ./i type", "11 ./j",
