@@ -118,24 +118,10 @@ func (s *Service) ImportModel(ctx context.Context, c Caller, im ModelImport) (Mo
 		})
 		return report, wrap("check model", err)
 	}
-	spaces := []SpaceKey{{Project, c.Project.String()}}
-	for range maxImportRounds {
-		var needed []SpaceKey
-		err = s.write(ctx, c, spaces, func(tx Tx) error {
-			needed = nil
-			return once(ctx, tx, c, s.now(), VerbImportModel, im, &report, func() (err error) {
-				report, needed, err = s.importModel(ctx, tx, c, im, digest)
-				return err
-			})
-		})
-		if !errors.Is(err, errSpaces) {
-			break
-		}
-		spaces = append(spaces, needed...)
-	}
-	if errors.Is(err, errSpaces) {
-		err = problem.New(problem.Conflict, "", "memories on the elements kept appearing in further places", "import again").Because(err)
-	}
+	err = writeFollowing(ctx, s, c, VerbImportModel, im, &report, func(tx Tx) (needed []SpaceKey, err error) {
+		report, needed, err = s.importModel(ctx, tx, c, im, digest)
+		return needed, err
+	})
 	return report, wrap("import model", err)
 }
 
@@ -275,6 +261,9 @@ func (s *Service) planModel(ctx context.Context, v View, c Caller, im ModelImpor
 		change.Relationships = append(change.Relationships, StoredRelationship{Relationship: r, SourceID: ids[r.Source], DestinationID: ids[r.Destination]})
 	}
 	for _, b := range im.Bindings {
+		if b.Source == ServerBinding {
+			continue // read from here, not from the repository; it is kept
+		}
 		id, ok := ids[b.Element]
 		if !ok {
 			report.Warnings = append(report.Warnings, fmt.Sprintf("binding %q names no element of the model", b.Element))
@@ -342,11 +331,15 @@ func (s *Service) followModel(ctx context.Context, tx Tx, c Caller, change Model
 	if err != nil {
 		return 0, nil, err
 	}
-	patterns := globs(change.Bindings)
+	bindings, err := tx.Bindings(ctx, c.Project)
+	if err != nil {
+		return 0, nil, err
+	}
+	patterns := globs(bindings)
 	var trail []AuditEntry
 	found := map[uuid.UUID]bool{}
 	for _, m := range byPath {
-		at := m.newOwners(patterns, change.Bindings)
+		at := m.newOwners(patterns, bindings)
 		if len(at) == 0 {
 			continue
 		}

@@ -317,6 +317,7 @@ type modelTx interface {
 	// PathsOf lists the live memories of the project that name paths, with the paths and the elements they ever were
 	// attached to by path, so that an attachment a person removed does not come back.
 	PathsOf(ctx context.Context, project uuid.UUID) ([]PathMemory, error)
+	bindingTx
 }
 
 // PathMemory is a memory with the paths it names.

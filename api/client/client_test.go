@@ -191,6 +191,14 @@ func TestRequests(t *testing.T) {
 			_, err := c.Model(ctx, by)
 			return err
 		}, sent{"GET " + in("/model"), "", false}},
+		"bind": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.Bind(ctx, by, memory.BindRequest{Element: "shop.api"})
+			return err
+		}, sent{"POST " + in("/bindings"), `{"element":"shop.api","patterns":[]}`, true}},
+		"uncommitted bindings": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.UncommittedBindings(ctx, by)
+			return err
+		}, sent{"GET " + in("/bindings/patch"), "", false}},
 		"decisions": {func(ctx context.Context, c *client.Client) error {
 			_, err := c.ImportDecisions(ctx, by, nil, "docs/adr")
 			return err

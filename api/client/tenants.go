@@ -111,6 +111,24 @@ func (c *Client) Model(ctx context.Context, by memory.Caller) (memory.ModelView,
 	return read[memory.ModelView](ctx, c, q, err)
 }
 
+// Bind makes the bindings of an element that were set on the server the given ones.
+func (c *Client) Bind(ctx context.Context, by memory.Caller, r memory.BindRequest) (memory.BindResponse, error) {
+	body := map[string]any{"element": r.Element, "patterns": append([]string{}, r.Patterns...)}
+	q, err := inProject(by, http.MethodPost, body, "bindings")
+	q.lost = repeatable
+	return write[memory.BindResponse](ctx, c, q, err)
+}
+
+// UncommittedBindings are the bindings that were set on the server and are not in the repository yet.
+func (c *Client) UncommittedBindings(ctx context.Context, by memory.Caller) ([]c4model.Binding, error) {
+	type answer struct {
+		Bindings []c4model.Binding `json:"bindings"`
+	}
+	q, err := inProject(by, http.MethodGet, nil, "bindings", "patch")
+	a, err := read[answer](ctx, c, q, err)
+	return a.Bindings, err
+}
+
 // ImportDecisions makes the decisions of one source equal to the given ones.
 func (c *Client) ImportDecisions(ctx context.Context, by memory.Caller, decisions []c4model.Decision, source string) (memory.DecisionReport, error) {
 	body := map[string]any{"decisions": append([]c4model.Decision{}, decisions...), "source": source}

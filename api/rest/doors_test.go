@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -85,6 +86,42 @@ func TestProjects(t *testing.T) {
 	bound := as[memory.NewToken](s.do(post("/v1/tokens", fields{"name": "shopper", "role": "admin", "project": "shop"})).wants(http.StatusCreated)).Text
 	for _, path := range []string{"/v1/projects/till", "/v1/projects/till/memories", "/v1/projects/" + p.ID.String() + "/model"} {
 		s.do(call{method: http.MethodGet, path: path, token: bound}).refused(http.StatusNotFound, problem.NotFound, "project")
+	}
+}
+
+// What is set on the server is listed with its source, outlives an import, and is offered to the repository.
+func TestBindings(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	empty := as[struct {
+		Text     string             `json:"text"`
+		Bindings *[]c4model.Binding `json:"bindings"`
+	}](s.do(get(shop + "/bindings/patch")).wants(http.StatusOK))
+	if empty.Text != "" || empty.Bindings == nil || len(*empty.Bindings) != 0 {
+		t.Errorf("nothing to commit is %+v", empty)
+	}
+	s.importShop()
+	body := fields{"element": "shop.api", "patterns": []string{"till/**", "*.go"}}
+	s.do(post(shop+"/bindings", body).by(memory.RoleAgent)).refused(http.StatusForbidden, problem.Forbidden, "")
+	if r := as[memory.BindResponse](s.do(post(shop+"/bindings", body)).wants(http.StatusOK)); r.Element != "shop.api" || len(r.Bindings) != 3 {
+		t.Errorf("bound %+v", r)
+	}
+	s.importShop()
+	listed := string(s.do(get(shop + "/bindings")).wants(http.StatusOK).body)
+	if !strings.Contains(listed, `"pattern":"till/**","source":"server"`) || !strings.Contains(listed, `"pattern":"api/**","source":"model"`) {
+		t.Errorf("listed %s", listed)
+	}
+	patch := as[struct {
+		Text string `json:"text"`
+	}](s.do(get(shop + "/bindings/patch")).wants(http.StatusOK))
+	if want := "bindings:\n  shop.api:\n    - \"*.go\"\n    - till/**\n"; patch.Text != want {
+		t.Errorf("to commit: %q, want %q", patch.Text, want)
+	}
+	s.do(post(shop+"/bindings", fields{"element": "shop.api", "patterns": []string{"../x"}})).refused(http.StatusUnprocessableEntity, problem.Invalid, "pattern")
+	s.do(post(shop+"/bindings", fields{"element": "shop.desk", "patterns": []string{}})).refused(http.StatusNotFound, problem.NotFound, "element")
+	s.do(post(shop+"/bindings", fields{"element": "shop.api", "patterns": []string{}})).wants(http.StatusOK)
+	if again := string(s.do(get(shop + "/bindings")).wants(http.StatusOK).body); strings.Contains(again, "server") {
+		t.Errorf("taken back, listed %s", again)
 	}
 }
 

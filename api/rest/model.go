@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -26,6 +27,16 @@ type elementList struct {
 }
 
 type bindingList struct {
+	Bindings []c4model.Binding `json:"bindings"`
+}
+
+type bindElement struct {
+	Element  string   `json:"element"`
+	Patterns []string `json:"patterns"`
+}
+
+type bindingPatch struct {
+	Text     string            `json:"text"`
 	Bindings []c4model.Binding `json:"bindings"`
 }
 
@@ -69,10 +80,34 @@ func (a *API) model() {
 			return &answer[elementList]{elementList{view.Elements}}, err
 		})
 	add(a, endpoint{id: "list-bindings", method: http.MethodGet, path: pathProject + "/bindings", tag: tagModel,
-		summary: "List bindings", description: "Lists which files belong to which element.", answers: "The bindings."},
+		summary: "List bindings", description: "Lists which files belong to which element, and where that is said: in the model, in `stele.yaml`, or on the server.", answers: "The bindings."},
 		func(ctx context.Context, x *exchange, _ *ProjectPath) (*answer[bindingList], error) {
 			view, err := a.view(ctx, x)
 			return &answer[bindingList]{bindingList{view.Bindings}}, err
+		})
+	type binding struct {
+		ProjectPath
+		JSON[bindElement]
+	}
+	add(a, endpoint{id: "bind-element", method: http.MethodPost, path: pathProject + "/bindings", tag: tagModel, writes: true,
+		summary: "Bind an element", description: "Makes the bindings of an element that were set on the server the given ones; none take them back. What the repository " +
+			"says stays, and an import of the model leaves what was set here. Memories that name a path find their element. Needs the reviewer role.",
+		answers: "The bindings of the element.", example: map[string]any{"element": "shop.api", "patterns": []any{"services/api/**"}}},
+		func(ctx context.Context, x *exchange, in *binding) (*answer[memory.BindResponse], error) {
+			out, err := a.service.Bind(ctx, x.caller, memory.BindRequest{Element: in.Sent.Element, Patterns: in.Sent.Patterns})
+			return &answer[memory.BindResponse]{out}, err
+		})
+	add(a, endpoint{id: "get-binding-patch", method: http.MethodGet, path: pathProject + "/bindings/patch", tag: tagModel,
+		summary: "Get the bindings to commit", description: "Gives the bindings that were set on the server and that the repository does not say yet, and the lines of a " +
+			"`stele.yaml` at its top that would say so.",
+		answers: "What to commit."},
+		func(ctx context.Context, x *exchange, _ *ProjectPath) (*answer[bindingPatch], error) {
+			open, err := a.service.UncommittedBindings(ctx, x.caller)
+			lines := map[string][]string{}
+			for _, b := range open {
+				lines[b.Element] = append(lines[b.Element], b.Pattern)
+			}
+			return &answer[bindingPatch]{bindingPatch{config.BindingLines(lines), some(open)}}, err
 		})
 	add(a, endpoint{id: "list-decisions", method: http.MethodGet, path: pathProject + "/adrs", tag: tagModel,
 		summary: "List decisions", description: "Lists the architecture decisions of the project.", answers: "The decisions."},

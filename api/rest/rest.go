@@ -57,6 +57,8 @@ type Service interface {
 
 	Model(ctx context.Context, c memory.Caller) (memory.ModelView, error)
 	ImportModel(ctx context.Context, c memory.Caller, im memory.ModelImport) (memory.ModelReport, error)
+	Bind(ctx context.Context, c memory.Caller, r memory.BindRequest) (memory.BindResponse, error)
+	UncommittedBindings(ctx context.Context, c memory.Caller) ([]c4model.Binding, error)
 	ImportDecisions(ctx context.Context, c memory.Caller, decisions []c4model.Decision, source string) (memory.DecisionReport, error)
 
 	Events(ctx context.Context, c memory.Caller, after string, limit int) (memory.EventsResponse, error)

@@ -315,14 +315,14 @@ var references = map[string]string{
 	"SupersedeMemory.elements": "element", "EditMemory.elements": "element",
 	"OpenMemories.memories": "memory",
 	"RecallRequest.element": "element", "RecallRequest.projects": "project",
-	"TokenRequest.project": "project",
+	"TokenRequest.project": "project", "BindElement.element": "element",
 }
 
 // required lists what a request cannot leave out, and of types that requests and answers share, what is always there.
 var required = map[string][]string{
 	"RememberRequest": {"content"}, "SupersedeMemory": {"content"}, "OpenMemories": {"memories"}, "UndoRequest": {"author", "since"},
 	"ContextRequest": {"task"}, "TokenRequest": {"name"}, "CreateProject": {"name"}, "AddIdentities": {"identities"},
-	"ImportModel": {"model"}, "ImportDecisions": {"decisions"}, "Model": {"elements"},
+	"ImportModel": {"model"}, "ImportDecisions": {"decisions"}, "Model": {"elements"}, "BindElement": {"element"},
 	"Element": {"key", "name", "level"}, "Relationship": {"source", "destination"}, "Binding": {"element", "pattern"}, "Decision": {"id", "title"},
 	"Warning": {"message"},
 }

@@ -306,6 +306,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.export -> stele.program.problem "Says what it would write over"
         stele.program.rest -> stele.program.memory "Translates requests into calls of the domain"
         stele.program.rest -> stele.program.c4 "Reads and shows models"
+        stele.program.rest -> stele.program.config "Writes bindings as stele.yaml has them"
         stele.program.rest -> stele.program.problem "Turns problems into problem+json"
 
         stele.program.memory -> stele.program.terms "Finds the words of texts and queries"

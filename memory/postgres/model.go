@@ -245,13 +245,24 @@ func (t *tx) SaveModel(_ context.Context, project uuid.UUID, c memory.ModelChang
 		b.Queue(`INSERT INTO relationships (org_id, project_id, ordinal, source_id, destination_id, description, technology, tags)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, t.org, project, i, r.SourceID, r.DestinationID, r.Description, r.Technology, notNil(r.Tags))
 	}
-	b.Queue(`DELETE FROM bindings WHERE org_id = $1 AND project_id = $2`, t.org, project)
+	b.Queue(`DELETE FROM bindings WHERE org_id = $1 AND project_id = $2 AND source <> $3`, t.org, project, memory.ServerBinding)
 	for _, bd := range c.Bindings {
 		b.Queue(`INSERT INTO bindings (org_id, project_id, element_id, repository, pattern, source) VALUES ($1, $2, $3, $4, $5, $6)
-			ON CONFLICT DO NOTHING`, t.org, project, bd.ElementID, bd.Repository, bd.Pattern, bd.Source)
+			ON CONFLICT (org_id, project_id, element_id, repository, pattern) DO UPDATE SET source = excluded.source WHERE bindings.source = $7`,
+			t.org, project, bd.ElementID, bd.Repository, bd.Pattern, bd.Source, memory.ServerBinding)
 	}
 	b.Queue(`INSERT INTO model_imports (org_id, project_id, import_id, imported_at, actor, source, digest, counts) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		t.org, project, uuid.Must(uuid.NewV7()), c.At, c.Actor, c.Source, c.Digest, c.Counts)
+	t.pipeline.later(b)
+	return nil
+}
+
+// SaveBindings makes an element's bindings of source memory.ServerBinding those of the patterns.
+func (t *tx) SaveBindings(_ context.Context, project, element uuid.UUID, patterns []string) error {
+	b := &pgx.Batch{}
+	b.Queue(`DELETE FROM bindings WHERE org_id = $1 AND project_id = $2 AND element_id = $3 AND source = $4`, t.org, project, element, memory.ServerBinding)
+	b.Queue(`INSERT INTO bindings (org_id, project_id, element_id, pattern, source) SELECT $1, $2, $3, p, $4 FROM unnest($5::text[]) AS p
+		ON CONFLICT DO NOTHING`, t.org, project, element, memory.ServerBinding, patterns)
 	t.pipeline.later(b)
 	return nil
 }
