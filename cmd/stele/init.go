@@ -3,9 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -24,19 +22,25 @@ type initiated struct {
 	File     string              `json:"file"`             // stele.yaml, "" when none was written
 	Source   string              `json:"source,omitempty"` // the model that was found
 	Model    *memory.ModelReport `json:"model"`
+	Draft    bool                `json:"draft"`   // there is no model, and stele model draft would propose one
+	Unbound  []string            `json:"unbound"` // keys of elements of the model that stand for no files yet
 	Warnings []string            `json:"warnings"`
+
+	own string // the model, if it is in this repository
 }
 
 func (a *app) initCommand() *cobra.Command {
-	var noModel, noFile bool
+	var noModel, noFile, here bool
 	c := &cobra.Command{
 		Use: "init [MODEL]", Short: "Make this repository a project: its id, its model", Args: cobra.MaximumNArgs(1),
 		Long: "Make a project for this repository, find its architecture model and import it,\n" +
 			"and write stele.yaml with the project's id, so that everyone who clones the\n" +
 			"repository shares the project of a server. Run again, it changes nothing that\n" +
-			"is there.",
+			"is there. A repository can hold several projects: the nearest stele.yaml says\n" +
+			"which one a folder belongs to, and --here begins one.",
 		Example: `  stele init
-  stele init docs/architecture/workspace.dsl --no-file`,
+  stele init docs/architecture/workspace.dsl --no-file
+  cd services/till && stele init --here`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			b, err := a.open(ctx)
@@ -50,11 +54,16 @@ func (a *app) initCommand() *cobra.Command {
 				return problem.Invalidf("", "this folder is in no git repository").
 					Fix("run git init first, or name the project: stele --project NAME init")
 			}
+			if here {
+				if err := b.place.begin(); err != nil {
+					return err
+				}
+			}
 			c, err := b.callerMaking(ctx, "", true) // on a server, too
 			if err != nil {
 				return err
 			}
-			done := initiated{Warnings: []string{}}
+			done := initiated{Unbound: []string{}, Warnings: []string{}}
 			if done.Project, err = b.FindProject(ctx, c, c.Project.String()); err != nil {
 				return err
 			}
@@ -68,30 +77,58 @@ func (a *app) initCommand() *cobra.Command {
 				}
 			}
 			if !noFile && b.place.checkout != nil {
-				if done.File, err = writeRepositoryFile(b.place, done.Project.ID, done.Source); err != nil {
+				if done.File, err = writeRepositoryFile(b.place, done.Project.ID, done.own); err != nil {
 					return err
 				}
+			}
+			if done.own != "" {
+				w, err := b.place.openBindings(ctx, filepath.Join(b.place.root(), filepath.FromSlash(done.own)))
+				if err != nil {
+					return err
+				}
+				done.Unbound = w.unbound()
 			}
 			return a.answer(done, func(p *printer) { p.initiated(done) })
 		},
 	}
 	c.Flags().BoolVar(&noModel, "no-model", false, "look for no model")
 	c.Flags().BoolVar(&noFile, "no-file", false, "write no stele.yaml")
+	c.Flags().BoolVar(&here, "here", false, "make this folder of the repository a project of its own")
+	c.MarkFlagsMutuallyExclusive("here", "no-file")
 	return c
+}
+
+// begin makes the working folder the place of a project of its own.
+func (p *place) begin() (err error) {
+	if p.checkout == nil {
+		return problem.Invalidf("here", "this folder is in no git repository").Fix("leave --here out")
+	}
+	inside, err := filepath.Rel(p.checkout.Root, p.dir)
+	if err != nil || !filepath.IsLocal(inside) {
+		return problem.Invalidf("here", "%s is not in the repository", p.dir).Fix("leave --here out").Because(err)
+	}
+	p.folder = ""
+	if inside != "." {
+		p.folder = filepath.ToSlash(inside)
+	}
+	p.file, _, err = config.ReadRepository(p.home())
+	return err
 }
 
 // initModel finds the model and imports it; without one a project is still of use.
 func (a *app) initModel(ctx context.Context, b *backend, c memory.Caller, name string, done *initiated) error {
 	named := name != ""
 	if !named {
-		name = b.place.root()
+		name = b.place.home()
 		if b.place.file.Model != "" {
 			name = filepath.Join(name, filepath.FromSlash(b.place.file.Model))
 		}
 	}
 	source, err := formats.Find(ctx, name)
 	if p, ok := problem.As(err); ok && !named {
-		done.Warnings = append(done.Warnings, "no model was imported: "+p.Error())
+		if done.Draft = p.Code == problem.NotFound; !done.Draft {
+			done.Warnings = append(done.Warnings, "no model was imported: "+p.Error())
+		}
 		return nil
 	}
 	if err != nil {
@@ -106,29 +143,44 @@ func (a *app) initModel(ctx context.Context, b *backend, c memory.Caller, name s
 		return err
 	}
 	done.Source, done.Model = source.File, &report
+	if b.place.checkout != nil && source.Root == b.place.root() {
+		done.own = source.File
+	}
 	return nil
 }
 
-// writeRepositoryFile makes stele.yaml unless there is one. It holds an id and a path, nothing about this machine.
+// writeRepositoryFile makes stele.yaml, or adds what is missing in it. It holds an id and a path, nothing about this machine.
 func writeRepositoryFile(p *place, project uuid.UUID, model string) (string, error) {
-	path := filepath.Join(p.checkout.Root, config.RepositoryFile)
-	var b strings.Builder
-	fmt.Fprintf(&b, "# What this repository says to Stele: ids and globs only.\nproject: %s\n", project)
 	if model != "" {
-		fmt.Fprintf(&b, "model: %q\n", model)
+		inside, err := filepath.Rel(filepath.FromSlash(p.folder), filepath.FromSlash(model))
+		if model = filepath.ToSlash(inside); err != nil || !filepath.IsLocal(inside) {
+			model = "" // it lies outside the project, and is found by whoever names it
+		}
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // a file of the repository, as readable as the others
-	if errors.Is(err, os.ErrExist) {
+	if p.file.Project != uuid.Nil && (model == "" || p.file.Model != "") {
 		return "", nil
 	}
-	if err != nil {
-		return "", problem.New(problem.Unavailable, path, "the file cannot be written", "make the folder writable, or say --no-file").Because(err)
+	changed, err := config.EditRepository(p.home(), func(text []byte) (_ []byte, err error) {
+		if text == nil {
+			text = []byte("# What this repository says to Stele: ids and globs only.\n")
+		}
+		if p.file.Project == uuid.Nil {
+			if text, err = config.SetProject(text, project); err != nil {
+				return nil, err
+			}
+		}
+		if p.file.Model == "" && model != "" {
+			return config.SetModel(text, model)
+		}
+		return text, nil
+	})
+	if known, ok := problem.As(err); ok {
+		err = known.Fix("or say --no-file")
 	}
-	_, err = f.WriteString(b.String())
-	if err := errors.Join(err, f.Close()); err != nil {
-		return "", fmt.Errorf("writing %s: %w", path, err)
+	if err != nil || !changed {
+		return "", err
 	}
-	return config.RepositoryFile, nil
+	return p.settings(), nil
 }
 
 func (p *printer) initiated(done initiated) {
@@ -141,7 +193,15 @@ func (p *printer) initiated(done initiated) {
 	}
 	p.warnings(done.Warnings)
 	p.line("")
-	p.line("Next: stele map")
+	switch {
+	case done.Draft:
+		p.line("There is no architecture model. Next: stele model draft proposes one")
+	case len(done.Unbound) > 0:
+		p.unbound("stand for no files yet", done.Unbound)
+		p.line("Next: stele bind suggest")
+	default:
+		p.line("Next: stele map")
+	}
 }
 
 // ask puts a question to a person; without one the answer is no.
