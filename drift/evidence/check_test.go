@@ -216,3 +216,15 @@ func TestCheckOfAShallowCloneKnowsWhatItCan(t *testing.T) {
 		t.Errorf("with the commit in which it left: %q", got)
 	}
 }
+
+func TestAStatementIsAsNewAsItsNewestLine(t *testing.T) {
+	t.Parallel()
+	g := gittest.New(t).Write("a.go", "var lostName = 1\n").Write("README.md", "Here `lostName`\nis named.\n").Commit("start").
+		Write("a.go", "var x = 1\n").Commit("drop")
+	if got := said(t, g); len(got) != 1 {
+		t.Errorf("before the edit: %q", got)
+	}
+	if got := said(t, g.Write("README.md", "Here `lostName`\nis still named.\n").Commit("reword")); len(got) != 0 {
+		t.Errorf("after the edit: %q", got)
+	}
+}

@@ -188,14 +188,19 @@ func TestRewritten(t *testing.T) {
 		}, 0, false, ""},
 		"there, back":  {func(g *gittest.Repo) { g.Write("a.go", text(other(9))).Commit("there").Revert("HEAD") }, 0, false, ""},
 		"other files":  {func(g *gittest.Repo) { g.Write("z.go", text(other(9))).Commit("more") }, 0, false, ""},
+		"a short line": {func(g *gittest.Repo) { g.Write("short.go", "cargo(x) + 1\n").Commit("longer") }, 1, true, "longer"},
 		"twins pruned": {func(g *gittest.Repo) { g.Write("twins.go", "check(everything)\n").Commit("prune") }, 3, false, "prune"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			files := []string{"a.go"}
 			g := gittest.New(t).Write("a.go", text(lines)).Write("twins.go", strings.Repeat("check(everything)\n", 4)).Commit("start")
-			if name == "twins pruned" {
+			g.Write("short.go", "go(x)\n").Commit("start")
+			switch name {
+			case "twins pruned":
 				files = []string{"a.go", "twins.go"}
+			case "a short line":
+				files = []string{"short.go"}
 			}
 			seen := g.Head()
 			tc.change(g)
@@ -212,7 +217,7 @@ func TestRewritten(t *testing.T) {
 			if r.Commit != nil {
 				by = r.Commit.Subject
 			}
-			if r.Gone != tc.gone || r.Half() != tc.half || by != tc.by || len(files) == 1 && r.Lines != 22 {
+			if r.Gone != tc.gone || r.Half() != tc.half || by != tc.by || files[0] == "a.go" && len(files) == 1 && r.Lines != 22 {
 				t.Errorf("%d of %d gone by %q, want %d by %q", r.Gone, r.Lines, by, tc.gone, tc.by)
 			}
 		})
