@@ -29,14 +29,20 @@ const (
 // maxSessionBytes bounds the id of a session: an id of any client fits, a text does not.
 const maxSessionBytes = 200
 
-// check refuses a caller that may not touch memories at all, or whose session cannot be one.
+// check refuses a caller that may not touch memories at all, or is none.
 func (c Caller) check() error {
+	if c.Role == RoleCI {
+		return problem.New(problem.Forbidden, "", "the role ci pushes runs and does not read or write memories", "use a token of role agent")
+	}
+	return c.valid()
+}
+
+// valid refuses a caller of another project, without a name, or whose session cannot be one.
+func (c Caller) valid() error {
 	switch {
 	case c.Bound != uuid.Nil && c.Project != c.Bound:
 		// A door that forgot to look the project up ends here: it does not exist for this caller.
 		return problem.New(problem.NotFound, "project", "there is no such project", "this token is for one project; leave the project out")
-	case c.Role == RoleCI:
-		return problem.New(problem.Forbidden, "", "the role ci pushes runs and does not read or write memories", "use a token of role agent")
 	case c.User == "" || strings.ContainsFunc(c.User+c.Agent, unicode.IsControl) || len(c.User)+len(c.Agent) > 2*MaxNameBytes:
 		return problem.Invalidf("user", "the author has no name that can be kept").Fix("set one of at most %d printable bytes", MaxNameBytes)
 	case len(c.Session) > maxSessionBytes || strings.ContainsFunc(c.Session, unicode.IsControl) || !utf8.ValidString(c.Session):

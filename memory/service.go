@@ -58,6 +58,14 @@ func (s *Service) view(ctx context.Context, c Caller, fn func(View) error) error
 	if err := c.check(); err != nil {
 		return err
 	}
+	return s.viewRuns(ctx, c, fn)
+}
+
+// viewRuns is view for what the role ci may read as well: runs, and the watch list.
+func (s *Service) viewRuns(ctx context.Context, c Caller, fn func(View) error) error {
+	if err := c.valid(); err != nil {
+		return err
+	}
 	return s.store.View(ctx, c.Org, func(v View) error {
 		if c.Bound != uuid.Nil {
 			v = boundView{v, c}
@@ -69,6 +77,14 @@ func (s *Service) view(ctx context.Context, c Caller, fn func(View) error) error
 // write writes for a caller. What met another write by chance (a handle, an idempotency key) is tried again.
 func (s *Service) write(ctx context.Context, c Caller, spaces []SpaceKey, fn func(Tx) error) error {
 	if err := c.check(); err != nil {
+		return err
+	}
+	return s.writeRuns(ctx, c, spaces, fn)
+}
+
+// writeRuns is write for what the role ci may do as well: push runs.
+func (s *Service) writeRuns(ctx context.Context, c Caller, spaces []SpaceKey, fn func(Tx) error) error {
+	if err := c.valid(); err != nil {
 		return err
 	}
 	for range maxDraws {

@@ -85,6 +85,8 @@ type View interface {
 	answerView
 	backlog
 	statsView
+	runView
+	runsView
 }
 
 // recordView reads memories one by one.
@@ -287,6 +289,7 @@ type Tx interface {
 
 	modelTx
 	answers
+	runTx
 }
 
 // Shown is what a session was last shown of a memory in more than an index line; zero when it was not.

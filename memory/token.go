@@ -37,6 +37,7 @@ type Token struct {
 	Role           Role       `json:"role"`
 	ProjectID      *uuid.UUID `json:"project_id"`      // nil: every project
 	CreateProjects bool       `json:"create_projects"` // role ci: may create a project
+	Tracked        bool       `json:"tracked"`         // role ci: its runs may put memories in doubt
 	CreatedAt      time.Time  `json:"created_at"`
 	CreatedBy      string     `json:"created_by"`
 	ExpiresAt      *time.Time `json:"expires_at"`
@@ -58,6 +59,7 @@ type TokenRequest struct {
 	Project        string `json:"project"`         // id, name or identity; "" = every project
 	Expires        string `json:"expires"`         // as of RememberRequest; "" = never
 	CreateProjects bool   `json:"create_projects"` // role ci only
+	Tracked        bool   `json:"tracked"`         // role ci only
 }
 
 // StoredToken is a token with its hash, as the Store keeps it.
@@ -115,13 +117,16 @@ func (s *Service) CreateToken(ctx context.Context, c Caller, r TokenRequest) (Ne
 	if r.CreateProjects && r.Role != RoleCI {
 		return NewToken{}, problem.Invalidf("create_projects", "only a token of role ci can be given this right").Fix("leave it out")
 	}
+	if r.Tracked && r.Role != RoleCI {
+		return NewToken{}, problem.Invalidf("tracked", "only a token of role ci can be given this right; a reviewer has it").Fix("leave it out")
+	}
 	now := s.now()
 	expires, err := parseExpiry(r.Expires, now)
 	if err != nil {
 		return NewToken{}, err
 	}
 	text := newTokenText(c.Org)
-	t := StoredToken{Token: Token{ID: newID(), Name: name, Role: r.Role, CreateProjects: r.CreateProjects, CreatedAt: now,
+	t := StoredToken{Token: Token{ID: newID(), Name: name, Role: r.Role, CreateProjects: r.CreateProjects, Tracked: r.Tracked, CreatedAt: now,
 		CreatedBy: c.User, ExpiresAt: expires}, Hash: sha256.Sum256([]byte(text))}
 	if r.Project != "" {
 		p, err := s.FindProject(ctx, c, r.Project)
@@ -204,7 +209,7 @@ func (s *Service) Authenticate(ctx context.Context, text string) (Caller, Token,
 			return Caller{}, Token{}, fmt.Errorf("authenticate: %w", err)
 		}
 	}
-	c := Caller{Org: org, User: t.Name, Role: t.Role, CreateProjects: t.CreateProjects}
+	c := Caller{Org: org, User: t.Name, Role: t.Role, CreateProjects: t.CreateProjects, Tracked: t.Tracked}
 	if t.ProjectID != nil {
 		c.Project, c.Bound = *t.ProjectID, *t.ProjectID
 	}

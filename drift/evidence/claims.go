@@ -9,6 +9,9 @@ import (
 	"github.com/stele-dev/stele/c4model"
 )
 
+// Version changes whenever Claims may find other claims in the same text. What is known of a claim is kept by its place.
+const Version = 1
+
 // Kind says what a claim names.
 type Kind string
 

@@ -22,6 +22,14 @@ type Rewrite struct {
 	Share   int      `json:"share"`            // lines of Gone that this commit took
 }
 
+// Percent is the share of lines gone, 0 to 100, cut to an integer.
+func (r Rewrite) Percent() int {
+	if r.Lines <= 0 {
+		return 0
+	}
+	return min(100, max(0, 100*r.Gone/r.Lines))
+}
+
 // Rename is a file with another name now.
 type Rename struct {
 	From string `json:"from"`

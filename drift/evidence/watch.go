@@ -64,7 +64,7 @@ func Evaluate(ctx context.Context, repo *git.Repository, head string, watched []
 			s.Want(Claim{Text: c.Text, Kind: c.Kind})
 		}
 	}
-	e := &evaluator{repo: repo, s: s, commits: map[string]string{}, bound: map[string][]string{}, then: map[string][]string{}}
+	e := &evaluator{repo: repo, s: s, commits: map[string]string{}, bound: map[string][]string{}, then: map[string][]string{}, trees: map[treeKey]string{}, within: map[[2]string]bool{}}
 	if e.now, err = s.At(ctx, commit.ID); err != nil {
 		return nil, err
 	}
@@ -94,12 +94,17 @@ type evaluator struct {
 	bound   map[string][]string // files of now, by pattern
 	seen    string              // the commit whose texts are looked at
 	then    map[string][]string // files of that commit, by pattern
+	trees   map[treeKey]string
+	within  map[[2]string]bool // ancestor and descendant
 }
+
+// treeKey names the files of some patterns at a commit.
+type treeKey struct{ commit, patterns string }
 
 func (e *evaluator) evaluate(ctx context.Context, w Watched) (Verdict, error) {
 	v := Verdict{ID: w.ID, Commit: e.now.Commit, Contains: []string{}, Claims: []ClaimVerdict{}}
 	files := e.files(e.now, w)
-	v.Tree = TreeHash(e.now.Entries, append(exactly(w.Files), w.Patterns...))
+	v.Tree = e.tree(e.now, w)
 	v.AsSeen = w.SeenTree != "" && w.SeenTree == v.Tree
 	seen, err := e.known(ctx, w.Seen)
 	if err != nil {
@@ -110,7 +115,8 @@ func (e *evaluator) evaluate(ctx context.Context, w Watched) (Verdict, error) {
 		if then, err = e.s.At(ctx, seen); err != nil {
 			return v, err
 		}
-		if v.SeenIn, err = e.repo.Contains(ctx, seen, e.now.Commit); err != nil {
+		v.AsSeen = v.AsSeen || v.Tree != "" && e.tree(then, w) == v.Tree
+		if v.SeenIn, err = e.contains(ctx, seen, e.now.Commit); err != nil {
 			return v, err
 		}
 		for _, b := range w.Breaking {
@@ -121,7 +127,7 @@ func (e *evaluator) evaluate(ctx context.Context, w Watched) (Verdict, error) {
 			if id == "" {
 				continue
 			}
-			in, err := e.repo.Contains(ctx, id, seen)
+			in, err := e.contains(ctx, id, seen)
 			if err != nil {
 				return v, err
 			}
@@ -141,6 +147,33 @@ func (e *evaluator) evaluate(ctx context.Context, w Watched) (Verdict, error) {
 		v.Rewrite, err = e.s.Rewritten(ctx, then.Commit, e.now.Commit, e.ground(w, then))
 	}
 	return v, err
+}
+
+// tree is the state of the bound files at a commit, told once for all texts that are bound alike.
+func (e *evaluator) tree(t *Snapshot, w Watched) string {
+	patterns := append(exactly(w.Files), w.Patterns...)
+	slices.Sort(patterns)
+	key := treeKey{t.Commit, strings.Join(patterns, "\x00")}
+	hash, ok := e.trees[key]
+	if !ok {
+		hash = TreeHash(t.Entries, patterns)
+		e.trees[key] = hash
+	}
+	return hash
+}
+
+// contains asks once whether a commit contains another.
+func (e *evaluator) contains(ctx context.Context, ancestor, descendant string) (bool, error) {
+	key := [2]string{ancestor, descendant}
+	in, ok := e.within[key]
+	if !ok {
+		var err error
+		if in, err = e.repo.Contains(ctx, ancestor, descendant); err != nil {
+			return false, err
+		}
+		e.within[key] = in
+	}
+	return in, nil
 }
 
 // claim looks for one claim, and follows it when it was evidence.
@@ -255,18 +288,18 @@ func exactly(files []string) []string {
 }
 
 // TreeHash tells states of bound files apart: a hash over the paths and texts of the entries that a pattern (of gitignore's
-// kind, as in bindings) matches, in hexadecimal. The order of entries and patterns does not enter. It is "" when nothing
-// matches.
+// kind, as in bindings) matches, in hexadecimal. The order of entries and patterns does not enter. It is "" without patterns;
+// that nothing matches is a state as well.
 func TreeHash(entries []git.Entry, patterns []string) string {
+	if len(patterns) == 0 {
+		return ""
+	}
 	owners := c4model.NewOwnership(patterns)
 	var lines []string
 	for _, e := range entries {
 		if len(owners.Covering(e.Path)) > 0 {
 			lines = append(lines, e.Path+"\x00"+e.Blob+"\x00")
 		}
-	}
-	if len(lines) == 0 {
-		return ""
 	}
 	slices.Sort(lines)
 	sum := sha256.Sum256([]byte(strings.Join(lines, "")))

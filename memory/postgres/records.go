@@ -123,7 +123,7 @@ func (v *view) Records(ctx context.Context, ids []uuid.UUID) ([]memory.Record, e
 	b.Queue(`
 		SELECT m.memory_id, m.space_id, m.seq, m.project_id, m.handle, m.kind, s.scope, s.owner, m.status, m.agent, m.user_name, m.origin,
 		       m.unreviewed, m.created_at, m.confirmed_at, m.confirmations, m.revision, m.superseded_by, n.handle, m.expires_at,
-		       m.verify, m.disputed, m.citations, m.ignored_by, m.seen_commit, m.seen_branch, m.seen_tree, m.seen_assumed, t.body
+		       m.verify, m.disputed, m.citations, m.ignored_by, m.seen_commit, m.seen_branch, m.seen_tree, m.seen_assumed, m.changed, t.body
 		FROM memories m
 		JOIN spaces s ON s.org_id = m.org_id AND s.space_id = m.space_id
 		JOIN memory_versions t ON t.org_id = m.org_id AND t.memory_id = m.memory_id AND t.revision = m.revision
@@ -240,10 +240,11 @@ func (v *view) scanRecords(found map[uuid.UUID]*memory.Record) func(pgx.Rows) er
 			var successorHandle *string
 			var owner string
 			var seen memory.Seen
+			var changed int
 			var sealed []byte
 			if err := rows.Scan(&r.ID, &r.Space, &r.Seq, &project, &r.Handle, &r.Kind, &r.Scope, &owner, &r.Status, &r.Agent, &r.User, &r.Origin,
 				&r.Unreviewed, &r.CreatedAt, &r.ConfirmedAt, &r.Confirmations, &r.Revision, &successor, &successorHandle, &r.ExpiresAt,
-				&r.Verify, &r.Disputed, &r.Citations, &r.IgnoredBy, &seen.Commit, &seen.Branch, &seen.Tree, &seen.Assumed, &sealed); err != nil {
+				&r.Verify, &r.Disputed, &r.Citations, &r.IgnoredBy, &seen.Commit, &seen.Branch, &seen.Tree, &seen.Assumed, &changed, &sealed); err != nil {
 				return err
 			}
 			b, readable := v.openBody(r.ID, r.Revision, sealed)
@@ -272,6 +273,9 @@ func (v *view) scanRecords(found map[uuid.UUID]*memory.Record) func(pgx.Rows) er
 				r.Seen = &seen
 			}
 			r.Author = memory.AuthorName(r.Agent, r.User)
+			if changed > 0 {
+				r.Flags = append(r.Flags, memory.Flag{Flag: "changed", Reason: fmt.Sprintf("%d %% of the lines it was written about are gone", changed)})
+			}
 			found[r.ID] = r
 			return nil
 		})
@@ -409,26 +413,31 @@ func (v *view) scanRemarks(said map[time.Time]string) func(pgx.Rows) error {
 // Events gives the trail of a memory in words: what the audit says, and the reasons of its doubts.
 func (v *view) Events(ctx context.Context, id uuid.UUID) ([]memory.Event, error) {
 	type doubt struct {
-		since  time.Time
-		reason string
+		since     time.Time
+		cleared   *time.Time
+		withdrawn bool
+		reason    string
 	}
 	var doubts []doubt
 	var events []memory.Event
 	b := &pgx.Batch{}
-	b.Queue(`SELECT doubt_id, cause, since, reason FROM doubts WHERE org_id = $1 AND memory_id = $2 ORDER BY since`, v.org, id).
+	b.Queue(`SELECT doubt_id, cause, since, cleared_at, withdrawn, reason FROM doubts WHERE org_id = $1 AND memory_id = $2 ORDER BY since`, v.org, id).
 		Query(func(rows pgx.Rows) error {
 			return each(rows, func() error {
 				var d doubt
 				var doubtID uuid.UUID
 				var cause string
 				var sealed []byte
-				if err := rows.Scan(&doubtID, &cause, &d.since, &sealed); err != nil {
+				if err := rows.Scan(&doubtID, &cause, &d.since, &d.cleared, &d.withdrawn, &sealed); err != nil {
 					return err
 				}
 				d.reason = v.openWords(doubtLocation(doubtID), sealed)
 				doubts = append(doubts, d)
 				if cause != "disputed" {
 					events = append(events, memory.Event{At: d.since.UTC(), Verb: "doubt", Author: "stele", Detail: cause + ": " + d.reason})
+				}
+				if d.withdrawn && d.cleared != nil {
+					events = append(events, memory.Event{At: d.cleared.UTC(), Verb: "withdraw", Author: "stele", Detail: "no longer true: " + d.reason})
 				}
 				return nil
 			})
@@ -446,6 +455,9 @@ func (v *view) Events(ctx context.Context, id uuid.UUID) ([]memory.Event, error)
 			var by *string
 			if err := rows.Scan(&e.At, &e.Verb, &agent, &user, &e.Door, &e.Revision, &detail, &by); err != nil {
 				return err
+			}
+			if e.Verb == string(memory.VerbDoubt) {
+				return nil // the doubt itself is listed, in words
 			}
 			e.At, e.Author = e.At.UTC(), memory.AuthorName(agent, user)
 			switch {

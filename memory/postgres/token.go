@@ -18,9 +18,9 @@ import (
 func (s *Store) CreateToken(ctx context.Context, by memory.Caller, t memory.StoredToken) error {
 	return s.db.InOrg(ctx, by.Org, postgres.TxOptions{}, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `
-			INSERT INTO tokens (org_id, token_id, hash, name, role, project_id, create_projects, created_at, created_by, expires_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (org_id, lower(name)) WHERE revoked_at IS NULL DO NOTHING`,
-			by.Org, t.ID, t.Hash[:], t.Name, t.Role, t.ProjectID, t.CreateProjects, t.CreatedAt, t.CreatedBy, t.ExpiresAt)
+			INSERT INTO tokens (org_id, token_id, hash, name, role, project_id, create_projects, created_at, created_by, expires_at, tracked)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (org_id, lower(name)) WHERE revoked_at IS NULL DO NOTHING`,
+			by.Org, t.ID, t.Hash[:], t.Name, t.Role, t.ProjectID, t.CreateProjects, t.CreatedAt, t.CreatedBy, t.ExpiresAt, t.Tracked)
 		if err != nil {
 			return err
 		}
@@ -43,12 +43,12 @@ func trail(ctx context.Context, tx pgx.Tx, by memory.Caller, verb memory.Verb, s
 // tokenColumns are read by scanToken.
 //
 //nolint:gosec // names of columns
-const tokenColumns = `token_id, hash, name, role, project_id, create_projects, created_at, created_by, expires_at, used_at, revoked_at`
+const tokenColumns = `token_id, hash, name, role, project_id, create_projects, tracked, created_at, created_by, expires_at, used_at, revoked_at`
 
 func scanToken(row pgx.Row) (memory.StoredToken, error) {
 	var t memory.StoredToken
 	var hash []byte
-	err := row.Scan(&t.ID, &hash, &t.Name, &t.Role, &t.ProjectID, &t.CreateProjects, &t.CreatedAt, &t.CreatedBy, &t.ExpiresAt, &t.UsedAt, &t.RevokedAt)
+	err := row.Scan(&t.ID, &hash, &t.Name, &t.Role, &t.ProjectID, &t.CreateProjects, &t.Tracked, &t.CreatedAt, &t.CreatedBy, &t.ExpiresAt, &t.UsedAt, &t.RevokedAt)
 	copy(t.Hash[:], hash)
 	t.CreatedAt = t.CreatedAt.UTC()
 	for _, at := range []**time.Time{&t.ExpiresAt, &t.UsedAt, &t.RevokedAt} {

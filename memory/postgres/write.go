@@ -226,7 +226,7 @@ func (t *tx) Confirm(_ context.Context, c memory.Confirmation) error {
 	b := &pgx.Batch{}
 	b.Queue(`
 		UPDATE memories SET confirmed_at = greatest(confirmed_at, $3), confirmations = confirmations + 1, unreviewed = unreviewed AND NOT $4,
-			verify = verify AND NOT $5, disputed = disputed AND NOT $5,
+			verify = verify AND NOT $5, disputed = disputed AND NOT $5, changed = CASE WHEN $5 THEN 0 ELSE changed END,
 			seen_commit = CASE WHEN $6 THEN seen_commit ELSE $7 END, seen_branch = CASE WHEN $6 THEN seen_branch ELSE $8 END,
 			seen_tree = CASE WHEN $6 THEN seen_tree ELSE $9 END, seen_assumed = CASE WHEN $6 THEN seen_assumed ELSE $10 END,
 			expires_at = CASE WHEN $11 THEN $12 ELSE expires_at END
@@ -234,6 +234,7 @@ func (t *tx) Confirm(_ context.Context, c memory.Confirmation) error {
 		t.org, c.Memory, c.At, c.Reviewed, c.ClearDoubts, keep, seen.Commit, seen.Branch, seen.Tree, seen.Assumed, c.SetExpires, c.Expires)
 	if c.ClearDoubts {
 		b.Queue(`UPDATE doubts SET cleared_at = $3 WHERE org_id = $1 AND memory_id = $2 AND cleared_at IS NULL`, t.org, c.Memory, c.At)
+		b.Queue(`UPDATE evidence SET state = 'forgotten' WHERE org_id = $1 AND memory_id = $2 AND state = 'gone'`, t.org, c.Memory)
 	}
 	t.pipeline.later(b)
 	return nil
@@ -333,8 +334,8 @@ func (t *tx) OpenDoubt(_ context.Context, d memory.Doubt) error {
 		return err
 	}
 	b := &pgx.Batch{}
-	b.Queue(`INSERT INTO doubts (org_id, doubt_id, memory_id, cause, element_id, since, reason) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		t.org, id, d.Memory, d.Cause, nullID(d.Element), d.Since, sealed)
+	b.Queue(`INSERT INTO doubts (org_id, doubt_id, memory_id, cause, element_id, since, reason, stamp_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		t.org, id, d.Memory, d.Cause, nullID(d.Element), d.Since, sealed, nullID(d.Stamp))
 	b.Queue(`UPDATE memories SET verify = verify OR $3 <> 'disputed', disputed = disputed OR $3 = 'disputed' WHERE org_id = $1 AND memory_id = $2`,
 		t.org, d.Memory, d.Cause)
 	t.pipeline.later(b)

@@ -1,0 +1,656 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/drift"
+	"github.com/stele-dev/stele/drift/evidence"
+	"github.com/stele-dev/stele/internal/problem"
+)
+
+// maxBaselines is how many earlier runs a baseline is looked for among: force-pushes and several branches of one history are
+// rare enough that the last hundred hold it.
+const maxBaselines = 100
+
+// rewrittenPercent of its lines gone, and a memory is doubted. Below, recall says how much changed and demotes nothing. It is the
+// bound of evidence.Rewrite.Half.
+const rewrittenPercent = 50
+
+// runWrite is one PushRun in its transaction.
+type runWrite struct {
+	*Service
+	ctx context.Context //nolint:containedctx // it lives as long as one call
+	tx  Tx
+	c   Caller
+	p   RunPush
+	now time.Time
+
+	out      RunAnswer
+	needed   []SpaceKey
+	baseline *Run
+	first    bool // no run of this repository and branch was tracked before
+	fresh    []drift.Finding
+	elements map[string]Element // by folded key
+	verdicts map[uuid.UUID]evidence.Verdict
+	records  map[uuid.UUID]*Record
+	known    map[uuid.UUID]map[int]EvidenceState // of the claims that verdicts are about, before this run
+	owedTo   map[uuid.UUID]bool                  // memories doubted by this run already
+}
+
+func (w *runWrite) run() error {
+	w.out = RunAnswer{RunID: newID().String(), NewFindings: []string{}, Stamped: []string{}, Doubted: []DoubtedMemory{}, Warnings: []string{}}
+	run := Run{
+		Project: w.c.Project, Repository: w.p.Repository, Branch: w.p.Branch, Ancestors: w.p.Ancestors, ArrivedAt: w.now,
+		Actor: AuthorName(w.c.Agent, w.c.User), Report: w.p.Report,
+	}
+	run.ID = uuid.MustParse(w.out.RunID)
+	if err := w.place(&run); err != nil || w.out.Repeated {
+		return err
+	}
+	effective := run.Tracked && !run.Late
+	if effective && w.p.Model != nil {
+		if err := w.importModel(run.ID); err != nil {
+			return err
+		}
+	}
+	if err := w.load(); err != nil {
+		return err
+	}
+	if effective {
+		if err := w.take(run.ID); err != nil {
+			return err
+		}
+	} else if !run.Late {
+		w.foresee()
+	}
+	run.Late, run.New, run.Doubted = w.out.Late, len(w.out.NewFindings), len(w.out.Doubted)
+	return w.store(run)
+}
+
+// place finds where the run stands: the same one again, its baseline, whether it is late, and whether it may have effects.
+func (w *runWrite) place(run *Run) error {
+	settings, err := w.tx.DriftSettings(w.ctx, w.c.Project)
+	if err != nil {
+		return err
+	}
+	tracked := cmp.Or(settings.TrackedBranch, w.p.DefaultBranch)
+	switch {
+	case !w.p.Tracked:
+	case w.p.Branch == "" || w.p.Branch != tracked:
+		w.out.Warnings = append(w.out.Warnings, fmt.Sprintf("the run is of %s, and the tracked branch is %s: it changes nothing", orDetached(w.p.Branch), orUnknown(tracked)))
+	case !w.c.mayTrack():
+		w.out.Warnings = append(w.out.Warnings, "this token may not speak for the tracked branch, so the run changes nothing: make one with stele token create --role ci --tracked")
+	default:
+		run.Tracked = true
+	}
+	w.out.Tracked = run.Tracked
+	same, found, err := w.tx.SameRun(w.ctx, *run)
+	if err != nil {
+		return err
+	}
+	if found {
+		if err := json.Unmarshal(same.Answer, &w.out); err != nil {
+			return err
+		}
+		w.out.Repeated = true
+		return nil
+	}
+	runs, err := w.tx.TrackedRuns(w.ctx, w.c.Project, w.p.Repository, cmp.Or(tracked, w.p.Branch), maxBaselines)
+	if err != nil {
+		return err
+	}
+	baseline, late := w.p.baselineOf(runs)
+	w.baseline, w.first = baseline, len(runs) == 0
+	run.Late = late && run.Tracked
+	w.out.Late = run.Late
+	if baseline != nil {
+		w.out.Baseline = baseline.Report.Commit
+	}
+	w.fresh = w.p.fresh(baseline)
+	for _, f := range w.fresh {
+		w.out.NewFindings = append(w.out.NewFindings, f.Fingerprint)
+	}
+	return nil
+}
+
+func orDetached(branch string) string { return cmp.Or(branch, "a detached head") }
+
+func orUnknown(branch string) string {
+	return cmp.Or(branch, "not known: send default_branch, or set it with stele drift settings")
+}
+
+// importModel makes the model that was compared the project's. One that would drop many elements waits for a person.
+func (w *runWrite) importModel(run uuid.UUID) error {
+	im := ModelImport{Model: w.p.Model, Bindings: w.p.Bindings, Source: w.p.Source}
+	if len(im.Model.Elements) == 0 {
+		w.out.Warnings = append(w.out.Warnings, "the model that was compared has no element: the project keeps its own")
+		return nil
+	}
+	change, report, err := w.planModel(w.ctx, w.tx, w.c, im)
+	if err != nil {
+		return err
+	}
+	before, err := w.tx.Elements(w.ctx, w.c.Project, false)
+	if err != nil {
+		return err
+	}
+	if float64(len(change.Removed)) > heldShare*float64(len(before)) {
+		held := HeldModel{ID: newID().String(), RunID: run.String(), HeldAt: w.now, Actor: AuthorName(w.c.Agent, w.c.User), Removed: []string{}, Elements: len(before)}
+		for _, r := range report.Removed {
+			held.Removed = append(held.Removed, r.Key)
+		}
+		slices.Sort(held.Removed)
+		w.out.Held = &held
+		w.out.Warnings = append(w.out.Warnings, fmt.Sprintf("the model would drop %d of %d elements: it waits for a reviewer (stele model held)", len(held.Removed), held.Elements))
+		return w.tx.HoldModel(w.ctx, w.c.Project, held, im)
+	}
+	digest, err := im.digest()
+	if err != nil {
+		return err
+	}
+	imported, needed, err := w.Service.importModel(w.ctx, w.tx, w.c, im, digest)
+	if err != nil {
+		w.needed = needed
+		return err
+	}
+	w.out.Imported = &imported
+	return nil
+}
+
+// load reads what the effects are decided by: elements by key, and the memories that verdicts are about.
+func (w *runWrite) load() error {
+	elements, err := w.tx.Elements(w.ctx, w.c.Project, false)
+	if err != nil {
+		return err
+	}
+	w.elements = make(map[string]Element, len(elements))
+	for _, e := range elements {
+		w.elements[c4model.FoldKey(e.Key)] = e
+	}
+	w.verdicts, w.records, w.owedTo = map[uuid.UUID]evidence.Verdict{}, map[uuid.UUID]*Record{}, map[uuid.UUID]bool{}
+	watched, err := w.watched()
+	if err != nil {
+		return err
+	}
+	for _, v := range w.p.Verdicts {
+		if id, err := uuid.Parse(v.ID); err == nil && watched[id] {
+			w.verdicts[id] = v
+		}
+	}
+	w.known, err = w.tx.EvidenceOf(w.ctx, slices.Collect(maps.Keys(w.verdicts)), evidence.Version)
+	return err
+}
+
+// watched are the memories that a run may say something about, so that nobody judges others.
+func (w *runWrite) watched() (map[uuid.UUID]bool, error) {
+	out := map[uuid.UUID]bool{}
+	after := uuid.Nil
+	for {
+		ids, err := w.tx.Watched(w.ctx, w.c.Project, after, watchPage)
+		if err != nil {
+			return nil, err
+		}
+		for chunk := range slices.Chunk(ids, 500) { // bounds what is decrypted at once
+			records, err := w.tx.Records(w.ctx, chunk)
+			if err != nil {
+				return nil, err
+			}
+			for i := range records {
+				out[records[i].ID] = true
+				w.records[records[i].ID] = &records[i]
+			}
+		}
+		if len(ids) < watchPage {
+			return out, nil
+		}
+		after = ids[len(ids)-1]
+	}
+}
+
+// take applies a tracked run: stamps and what they put in doubt, dependencies, evidence, rewritten code, and what went away.
+func (w *runWrite) take(run uuid.UUID) error {
+	stamps := w.stamps(run)
+	if err := w.tx.AddStamps(w.ctx, w.c.Project, stamps); err != nil {
+		return err
+	}
+	for _, st := range stamps {
+		if err := w.tx.Excuse(w.ctx, st.ID, w.excused(st)); err != nil {
+			return err
+		}
+	}
+	for _, st := range stamps {
+		w.out.Stamped = append(w.out.Stamped, w.keyOf(st.Element))
+	}
+	slices.Sort(w.out.Stamped)
+	w.out.Stamped = slices.Compact(w.out.Stamped)
+	if err := w.settleOwed(); err != nil {
+		return err
+	}
+	if err := w.doubtDependencies(); err != nil {
+		return err
+	}
+	if err := w.judgeEvidence(); err != nil {
+		return err
+	}
+	return w.withdraw()
+}
+
+func (w *runWrite) keyOf(id uuid.UUID) string {
+	for _, e := range w.elements {
+		if e.ID == id {
+			return e.Key
+		}
+	}
+	return ""
+}
+
+// stamps are the events of this run on elements. What concerns two elements stamps neither.
+func (w *runWrite) stamps(run uuid.UUID) []Stamp {
+	var out []Stamp
+	for _, f := range w.fresh {
+		if f.Check != drift.Existence && f.Check != drift.LanguageMismatch {
+			continue
+		}
+		at, ok := w.p.happened(f, w.baseline, w.first, w.now)
+		e, known := w.elements[c4model.FoldKey(f.Element)]
+		if !ok || !known {
+			continue
+		}
+		out = append(out, Stamp{
+			ID: newID(), Run: run, Element: e.ID, At: at, Fingerprint: f.Fingerprint, Commit: f.Since.Commit, Reason: words(f), Moved: f.Outcome == drift.Moved,
+		})
+	}
+	return out
+}
+
+// excused are the memories that were written knowing what a stamp stands for: on the files as they are now, on a commit that
+// contains the breaking one, or, where files only moved, with evidence that still holds.
+func (w *runWrite) excused(st Stamp) []uuid.UUID {
+	var out []uuid.UUID
+	for id, v := range w.verdicts {
+		if w.knew(id, v, st.Commit) || st.Moved && w.evidenceHolds(id, v) {
+			out = append(out, id)
+		}
+	}
+	slices.SortFunc(out, func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+// knew tells whether a memory was written knowing what a commit did: with the files as they are now, or on a commit that contains
+// it.
+func (w *runWrite) knew(id uuid.UUID, v evidence.Verdict, breaking string) bool {
+	return w.asSeen(id, v) || slices.Contains(v.Contains, breaking)
+}
+
+// asSeen tells whether the files of the memory are what they were when it was written.
+func (w *runWrite) asSeen(id uuid.UUID, v evidence.Verdict) bool {
+	r := w.records[id]
+	return v.AsSeen || v.Tree != "" && r != nil && r.Seen != nil && v.Tree == r.Seen.Tree
+}
+
+// evidenceHolds tells whether the code supports something the memory says, and lacks nothing that it supported before.
+func (w *runWrite) evidenceHolds(id uuid.UUID, v evidence.Verdict) bool {
+	holds := false
+	for i, c := range v.Claims {
+		switch c.State {
+		case evidence.Gone:
+			if w.known[id][i].State == evidenceHeld {
+				return false
+			}
+		case evidence.Holds, evidence.Moved:
+			holds = true
+		case evidence.NeverFound:
+		}
+	}
+	return holds
+}
+
+// evidenceLost tells whether the code lacks something of the memory that it supported before.
+func (w *runWrite) evidenceLost(id uuid.UUID, v evidence.Verdict) bool {
+	for i, c := range v.Claims {
+		if c.State == evidence.Gone && w.known[id][i].State == evidenceHeld {
+			return true
+		}
+	}
+	return false
+}
+
+// settleOwed opens the doubts that stamps make.
+func (w *runWrite) settleOwed() error {
+	owed, err := w.tx.Owed(w.ctx, w.c.Project)
+	if err != nil {
+		return err
+	}
+	for _, o := range owed {
+		if w.knew(o.Memory, w.verdicts[o.Memory], o.Stamp.Commit) { // attached after the stamp, say
+			if err := w.tx.Excuse(w.ctx, o.Stamp.ID, []uuid.UUID{o.Memory}); err != nil {
+				return err
+			}
+			continue
+		}
+		err := w.doubt(Doubt{Memory: o.Memory, Cause: "drifted", Element: o.Stamp.Element, Since: w.now, Reason: o.Stamp.Reason, Stamp: o.Stamp.ID},
+			DoubtedMemory{Handle: o.Handle, Kind: o.Kind, Element: o.ElementKey, Cause: "drifted"}, o.Space)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// doubt opens one doubt and says so.
+func (w *runWrite) doubt(d Doubt, m DoubtedMemory, space int32) error {
+	if err := w.tx.OpenDoubt(w.ctx, d); err != nil {
+		return err
+	}
+	w.owedTo[d.Memory] = true
+	w.out.Doubted = append(w.out.Doubted, m)
+	entry := AuditEntry{At: w.now, Verb: VerbDoubt, Subject: d.Memory, Detail: map[string]string{"cause": d.Cause}}
+	if w.tx.Holds(space) {
+		entry.Space = space
+	}
+	return w.tx.Audit(w.ctx, w.c, entry)
+}
+
+// doubtDependencies doubts the memories that speak of both ends of a dependency that came or went.
+func (w *runWrite) doubtDependencies() error {
+	for _, f := range w.fresh {
+		if f.Check != drift.AbsentDependency && f.Check != drift.UndocumentedDependency {
+			continue
+		}
+		at, ok := w.p.happened(f, w.baseline, w.first, w.now)
+		a, okA := w.elements[c4model.FoldKey(f.Element)]
+		b, okB := w.elements[c4model.FoldKey(f.Subject)]
+		if !ok || !okA || !okB {
+			continue
+		}
+		for _, r := range w.ordered() {
+			if !r.ConfirmedAt.Before(at) || w.knew(r.ID, w.verdicts[r.ID], f.Since.Commit) || !r.speaksOf(a) || !r.speaksOf(b) {
+				continue
+			}
+			err := w.doubt(Doubt{Memory: r.ID, Cause: "drifted", Element: a.ID, Since: w.now, Reason: words(f)},
+				DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Element: a.Key, Cause: "drifted"}, r.Space)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ordered are the watched memories by handle, so that the same run always answers the same.
+func (w *runWrite) ordered() []*Record {
+	out := make([]*Record, 0, len(w.records))
+	for _, r := range w.records {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b *Record) int { return strings.Compare(a.Handle, b.Handle) })
+	return out
+}
+
+// speaksOf tells whether a memory is attached to an element or names it: its key, or its name as a whole word.
+func (r *Record) speaksOf(e Element) bool {
+	if slices.ContainsFunc(r.Elements, func(ref ElementRef) bool { return ref.ID == e.ID }) {
+		return true
+	}
+	text := r.Title + "\n" + r.Content + "\n" + r.Why
+	const short = 3 // shorter names are words of other meaning too often
+	for _, name := range []string{e.Key, e.Name} {
+		if len(name) > short && regexp.MustCompile(`(?i)(^|[^\pL\pN_])`+regexp.QuoteMeta(name)+`($|[^\pL\pN_])`).MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeEvidence compares the verdicts on claims with what is known of them: found for the first time, gone, or back; and
+// counts what was rewritten.
+func (w *runWrite) judgeEvidence() error {
+	open, err := w.tx.OpenDoubts(w.ctx, slices.Collect(maps.Keys(w.verdicts)))
+	if err != nil {
+		return err
+	}
+	for _, r := range w.ordered() {
+		v, ok := w.verdicts[r.ID]
+		if !ok {
+			continue
+		}
+		if err := w.judgeClaims(r, v, w.known[r.ID]); err != nil {
+			return err
+		}
+		if err := w.judgeRewrite(r, v, open); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeClaims takes the verdicts by their place in the memory's own list of claims; one about another text is not heard.
+func (w *runWrite) judgeClaims(r *Record, v evidence.Verdict, known map[int]EvidenceState) error {
+	claims := r.claims()
+	states := map[int]EvidenceState{}
+	var gone []string
+	for i, verdict := range v.Claims {
+		if i >= len(claims) || claims[i].Text != verdict.Text {
+			break
+		}
+		before := known[i].State
+		switch verdict.State {
+		case evidence.Holds, evidence.Moved:
+			if before != evidenceForgotten {
+				states[i] = EvidenceState{State: evidenceHeld, FoundIn: firstPaths(verdict.Now)}
+			}
+		case evidence.Gone:
+			if before == evidenceHeld {
+				states[i] = EvidenceState{State: evidenceGone, FoundIn: known[i].FoundIn}
+				gone = append(gone, clip(Line(verdict.String()), 400))
+			}
+		case evidence.NeverFound:
+		}
+	}
+	if len(states) > 0 {
+		if err := w.tx.SaveEvidence(w.ctx, r.ID, r.Revision, evidence.Version, states); err != nil {
+			return err
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return w.doubt(Doubt{Memory: r.ID, Cause: "evidence_gone", Since: w.now, Reason: strings.Join(gone, "; ")},
+		DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Cause: "evidence_gone", Element: r.firstElement()}, r.Space)
+}
+
+// claims are what the memory says about code, in order. The text is its title, content and reason.
+func (r *Record) claims() []evidence.Claim {
+	if r.Unreadable() {
+		return nil
+	}
+	return evidence.Claims(r.Title + "\n\n" + r.Content + "\n\n" + r.Why)
+}
+
+func (r *Record) firstElement() string {
+	if len(r.Elements) == 0 {
+		return ""
+	}
+	return r.Elements[0].Key
+}
+
+// firstPaths bounds and cleans the paths that are kept of a verdict.
+func firstPaths(paths []string) []string {
+	const most = 10
+	out := []string{}
+	for _, p := range paths {
+		if clean, err := CleanPath("now", p); err == nil && len(out) < most {
+			out = append(out, clean)
+		}
+	}
+	return out
+}
+
+// judgeRewrite doubts a memory when half of the code it is about is gone, once for what it was last confirmed against.
+func (w *runWrite) judgeRewrite(r *Record, v evidence.Verdict, open []OpenDoubt) error {
+	percent := 0
+	if v.Rewrite != nil && !w.asSeen(r.ID, v) {
+		percent = v.Rewrite.Percent()
+	}
+	if err := w.tx.SetChanged(w.ctx, r.ID, percent); err != nil {
+		return err
+	}
+	if v.Rewrite == nil || percent < rewrittenPercent || slices.ContainsFunc(open, func(d OpenDoubt) bool { return d.Memory == r.ID && d.Cause == "rewritten" }) {
+		return nil
+	}
+	reason := fmt.Sprintf("%d of the %d lines it was written about are gone (%d %%)", v.Rewrite.Gone, v.Rewrite.Lines, percent)
+	if v.Rewrite.Commit != nil {
+		reason += ", most in " + Line(v.Rewrite.Commit.String())
+	}
+	return w.doubt(Doubt{Memory: r.ID, Cause: "rewritten", Since: w.now, Reason: clip(reason, 400)},
+		DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Cause: "rewritten", Element: r.firstElement()}, r.Space)
+}
+
+// withdraw closes the doubts whose reason went away: the files are again what the memory was written about, the claim is back,
+// or the files only moved and the model has followed them.
+func (w *runWrite) withdraw() error {
+	ids := make([]uuid.UUID, 0, len(w.records))
+	for id := range w.records {
+		ids = append(ids, id)
+	}
+	open, err := w.tx.OpenDoubts(w.ctx, ids)
+	if err != nil {
+		return err
+	}
+	still := map[string]bool{}
+	for _, f := range w.p.Report.Findings {
+		still[f.Fingerprint] = true
+	}
+	known, err := w.tx.EvidenceOf(w.ctx, ids, evidence.Version)
+	if err != nil {
+		return err
+	}
+	var closed []uuid.UUID
+	for _, d := range open {
+		v, judged := w.verdicts[d.Memory]
+		lost := false
+		for _, state := range known[d.Memory] {
+			lost = lost || state.State == evidenceGone
+		}
+		switch {
+		case judged && w.asSeen(d.Memory, v),
+			judged && d.Cause == "evidence_gone" && !lost,
+			judged && d.Cause == "drifted" && d.Moved && !still[d.Print] && !lost && w.p.Report.Status == drift.Checked:
+			closed = append(closed, d.ID)
+		}
+	}
+	if len(closed) == 0 {
+		return nil
+	}
+	w.out.Withdrawn = len(closed)
+	return w.tx.Withdraw(w.ctx, closed, w.now)
+}
+
+// foresee says which memories an untracked run would put in doubt, and changes nothing.
+func (w *runWrite) foresee() {
+	for _, f := range w.fresh {
+		if f.Since == nil || f.Since.Cause != drift.CodeChanged {
+			continue
+		}
+		e, ok := w.elements[c4model.FoldKey(f.Element)]
+		if !ok {
+			continue
+		}
+		other, edge := w.elements[c4model.FoldKey(f.Subject)]
+		for _, r := range w.ordered() {
+			concerned := slices.ContainsFunc(r.Elements, func(ref ElementRef) bool { return ref.ID == e.ID })
+			switch f.Check {
+			case drift.Existence, drift.LanguageMismatch:
+			case drift.AbsentDependency, drift.UndocumentedDependency:
+				concerned = edge && r.speaksOf(e) && r.speaksOf(other)
+			case drift.UndocumentedCode, drift.AmbiguousBinding, drift.DanglingReference:
+				concerned = false
+			}
+			v := w.verdicts[r.ID]
+			if concerned && !w.owedTo[r.ID] && !w.knew(r.ID, v, f.Since.Commit) && !(f.Outcome == drift.Moved && w.evidenceHolds(r.ID, v)) {
+				w.owedTo[r.ID] = true
+				w.out.Doubted = append(w.out.Doubted, DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Element: e.Key, Cause: "drifted"})
+			}
+		}
+	}
+	for _, r := range w.ordered() {
+		v, ok := w.verdicts[r.ID]
+		if !ok || w.owedTo[r.ID] {
+			continue
+		}
+		cause := ""
+		switch {
+		case w.evidenceLost(r.ID, v):
+			cause = "evidence_gone"
+		case v.Rewrite != nil && !w.asSeen(r.ID, v) && v.Rewrite.Half():
+			cause = "rewritten"
+		default:
+			continue
+		}
+		w.out.Doubted = append(w.out.Doubted, DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Element: r.firstElement(), Cause: cause})
+	}
+}
+
+// store keeps the run with its answer.
+func (w *runWrite) store(run Run) error {
+	answer, err := json.Marshal(w.out)
+	if err != nil {
+		return err
+	}
+	run.Answer = answer
+	if err := w.tx.SaveRun(w.ctx, run); err != nil {
+		return err
+	}
+	space := w.tx.Space(SpaceKey{Project, w.c.Project.String()})
+	return w.tx.Audit(w.ctx, w.c, AuditEntry{At: w.now, Verb: VerbPushRun, Subject: run.ID, Space: space.ID})
+}
+
+// DecideModel lets the model that waits become the project's, or refuses it.
+func (s *Service) DecideModel(ctx context.Context, c Caller, accept bool) (HeldModel, error) {
+	if !c.mayReview() {
+		return HeldModel{}, problem.New(problem.Forbidden, "", "deciding about a model needs the reviewer role", "use a token of role reviewer")
+	}
+	spaces := []SpaceKey{{Project, c.Project.String()}}
+	var out HeldModel
+	for range maxImportRounds {
+		var needed []SpaceKey
+		err := s.write(ctx, c, spaces, func(tx Tx) error {
+			held, im, found, err := tx.Held(ctx, c.Project)
+			switch {
+			case err != nil:
+				return err
+			case !found:
+				return problem.New(problem.NotFound, "model", "no model waits for a decision", "see stele model show")
+			}
+			now := s.now()
+			held.DecidedAt = &now
+			out = held
+			if accept {
+				digest, err := im.digest()
+				if err != nil {
+					return err
+				}
+				if _, needed, err = s.importModel(ctx, tx, c, im, digest); err != nil {
+					return err
+				}
+			}
+			return tx.DecideModel(ctx, c.Project, accept, AuthorName(c.Agent, c.User), now)
+		})
+		if err == nil || len(needed) == 0 {
+			return out, wrap("decide about model", err)
+		}
+		spaces = append(spaces, needed...)
+	}
+	return HeldModel{}, problem.New(problem.Conflict, "", "memories on the elements kept appearing in further places", "try again")
+}
