@@ -55,7 +55,14 @@ var (
 		agentToken: 200, agentOfShop: 200, reviewerToken: 200, adminToken: 200, adminOfShop: 200,
 	}
 	reviewers = []string{reviewerToken, adminToken, adminOfShop}
+	// withCI is who may know of the runs of shop; runners push them.
+	withCI  = ofShop.with(statuses{ciToken: 200, ciCreating: 200})
+	runners = append([]string{ciToken, ciCreating}, reviewers...)
 )
+
+// pushedRun is the least that is a run.
+const pushedRun = `{"repository":"example.org/{new}","branch":"main","default_branch":"main","ancestors":["4b825dc642cb6eb9a060e54bf8d69288fbee4904"],
+	"report":{"status":"checked","score":100,"commit":"4b825dc642cb6eb9a060e54bf8d69288fbee4904","input_hash":"1","engine_version":1}}`
 
 // row is one operation. body may hold {…} placeholders in strings, as paths do.
 type row struct {
@@ -109,7 +116,18 @@ var matrix = map[string]row{
 	"import-model": {body: `{"model":{"elements":[{"key":"acme","name":"acme","level":"system"},{"key":"acme.shop","name":"shop","level":"container","parent":"acme"}]},"source":"w.dsl"}`,
 		want: ofShop.only(200, reviewers...)},
 	"import-decisions": {body: `{"decisions":[{"id":"9","title":"Nine"}],"source":"docs/adr"}`, want: ofShop.only(200, reviewers...)},
-	"events":           {query: "after=0.0.0&limit=5", want: ofShop},
+
+	"drift-watch":        {want: withCI.only(200, runners...)},
+	"push-run":           {body: pushedRun, want: withCI.only(200, runners...)},
+	"list-runs":          {want: withCI},
+	"drift-history":      {want: withCI},
+	"get-run":            {want: withCI.with(statuses{ciToken: 404, ciCreating: 404, agentToken: 404, agentOfShop: 404, reviewerToken: 404, adminToken: 404, adminOfShop: 404})},
+	"drift-score":        {want: withCI},
+	"get-drift-settings": {want: ofShop.only(200, reviewers...)},
+	"set-drift-settings": {body: `{"tracked_branch":"main"}`, want: ofShop.only(200, reviewers...)},
+	"get-held-model":     {want: ofShop.only(200, reviewers...)},
+	"decide-held-model":  {body: `{"accept":false}`, want: ofShop.only(404, reviewers...)}, // none waits
+	"events":             {query: "after=0.0.0&limit=5", want: ofShop},
 }
 
 // fresh numbers what a cell makes, so that no cell meets what another left.

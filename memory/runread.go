@@ -2,12 +2,15 @@ package memory
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/robfig/cron/v3"
 
 	"github.com/stele-dev/stele/drift"
 	"github.com/stele-dev/stele/drift/evidence"
@@ -285,6 +288,86 @@ func (s *Service) DriftSettings(ctx context.Context, c Caller) (DriftSettings, e
 		return err
 	})
 	return out, wrap("drift settings", err)
+}
+
+// DriftSettingsChange changes what drift is told about a project; what is nil stays.
+type DriftSettingsChange struct {
+	TrackedBranch *string `json:"tracked_branch"` // "" = the default branch that runs name
+	CloneURL      *string `json:"clone_url"`      // https or ssh, without credentials; "" = the server reads nothing itself
+	Schedule      *string `json:"schedule"`       // cron expression of five fields, UTC; "" = never
+	Badge         *bool   `json:"badge"`          // true makes a new secret address for badges, false ends them
+}
+
+// ChangeDriftSettings changes what drift is told about the caller's project.
+func (s *Service) ChangeDriftSettings(ctx context.Context, c Caller, change DriftSettingsChange) (DriftSettings, error) {
+	if !c.mayReview() {
+		return DriftSettings{}, problem.New(problem.Forbidden, "", "the settings of drift need the reviewer role", "use a token of role reviewer")
+	}
+	if err := change.check(); err != nil {
+		return DriftSettings{}, err
+	}
+	var out DriftSettings
+	err := s.write(ctx, c, []SpaceKey{{Project, c.Project.String()}}, func(tx Tx) error {
+		return once(ctx, tx, c, s.now(), VerbSetDrift, change, &out, func() error {
+			var err error
+			if out, err = tx.DriftSettings(ctx, c.Project); err != nil {
+				return err
+			}
+			for to, from := range map[*string]*string{&out.TrackedBranch: change.TrackedBranch, &out.CloneURL: change.CloneURL, &out.Schedule: change.Schedule} {
+				if from != nil {
+					*to = strings.TrimSpace(*from)
+				}
+			}
+			if change.Badge != nil {
+				out.Badge = ""
+				if *change.Badge {
+					out.Badge = rand.Text()
+				}
+			}
+			if err := tx.SetDriftSettings(ctx, c.Project, out); err != nil {
+				return err
+			}
+			return tx.Audit(ctx, c, AuditEntry{At: s.now(), Verb: VerbSetDrift, Subject: c.Project})
+		})
+	})
+	return out, wrap("drift settings", err)
+}
+
+// check refuses settings that could not work, and addresses that would make the server ask where it should not.
+func (c DriftSettingsChange) check() error {
+	const most = 1000
+	if b := c.TrackedBranch; b != nil && (len(*b) > most || hasControl(*b) || strings.HasPrefix(*b, "-") || strings.ContainsAny(*b, " ~^:?*[\\")) {
+		return problem.Invalidf("tracked_branch", "%q is no name of a branch", clip(*b, 80)).Fix("give its short name, such as main")
+	}
+	if s := c.Schedule; s != nil && strings.TrimSpace(*s) != "" {
+		if _, err := cron.ParseStandard(strings.TrimSpace(*s)); err != nil {
+			return problem.Invalidf("schedule", "%q is no cron expression", clip(*s, 80)).Fix("give five fields, such as 0 4 * * * for four in the morning, UTC").Because(err)
+		}
+	}
+	if u := c.CloneURL; u != nil && strings.TrimSpace(*u) != "" {
+		return checkCloneURL(strings.TrimSpace(*u))
+	}
+	return nil
+}
+
+// checkCloneURL takes https and ssh addresses of other machines, without credentials: git knows more kinds, and some of them run
+// programs or read files of the server.
+func checkCloneURL(address string) error {
+	bad := func(detail string) error {
+		return problem.Invalidf("clone_url", "%s", detail).Fix("give an address such as https://example.org/owner/name.git, without user and password")
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || len(address) > 1000 || hasControl(address):
+		return bad("it is no address")
+	case u.Scheme != "https" && u.Scheme != "ssh":
+		return bad("only https and ssh are read")
+	case u.Host == "" || strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.Path, "/-"):
+		return bad("it names no machine")
+	case u.User != nil && (u.Scheme == "https" || u.User.String() != "git"):
+		return bad("it holds credentials, which would be readable by every reviewer")
+	}
+	return nil
 }
 
 // HeldModel gives the model that waits for a decision.

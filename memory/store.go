@@ -229,6 +229,7 @@ const (
 	VerbDoubt     Verb = "doubt"
 
 	VerbPushRun         Verb = "push_run"
+	VerbSetDrift        Verb = "set_drift"
 	VerbImportModel     Verb = "import_model"
 	VerbImportDecisions Verb = "import_decisions"
 	VerbCreateProject   Verb = "create_project"

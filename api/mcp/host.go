@@ -19,6 +19,9 @@ type Service interface {
 	Map(ctx context.Context, c memory.Caller) (memory.Map, error)
 	Forget(ctx context.Context, c memory.Caller, r memory.ForgetRequest) (memory.ForgetResponse, error)
 	Restore(ctx context.Context, c memory.Caller, ref string) (memory.Memory, error)
+	DriftScore(ctx context.Context, c memory.Caller) (memory.DriftScore, error)
+	DriftRun(ctx context.Context, c memory.Caller, id string) (memory.RunReport, error)
+	DriftHistory(ctx context.Context, c memory.Caller, q memory.RunQuery) ([]memory.RunSummary, error)
 }
 
 // Backend is an opened domain and what is known about the one who calls.

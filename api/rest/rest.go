@@ -62,6 +62,8 @@ type Service interface {
 	ImportDecisions(ctx context.Context, c memory.Caller, decisions []c4model.Decision, source string) (memory.DecisionReport, error)
 
 	Events(ctx context.Context, c memory.Caller, after string, limit int) (memory.EventsResponse, error)
+
+	driftService
 }
 
 // Options of an API. Service is required; zero values of the rest mean the defaults.
@@ -116,6 +118,7 @@ func New(o Options) *API {
 	a.lifecycle()
 	a.questions()
 	a.model()
+	a.drift()
 	a.events()
 	a.describe()
 

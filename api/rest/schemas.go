@@ -21,6 +21,7 @@ const (
 	tagLifecycle    = "Life of a memory"
 	tagQuestions    = "Questions"
 	tagModel        = "Model"
+	tagDrift        = "Drift"
 	tagEvents       = "Events"
 	tagProjects     = "Projects"
 	tagOrganization = "Organization"
@@ -31,6 +32,7 @@ var tags = []*huma.Tag{
 	{Name: tagLifecycle, Description: "Confirm, dispute, retire, erase, restore, look back."},
 	{Name: tagQuestions, Description: "Ask what is known."},
 	{Name: tagModel, Description: "The architecture model that memories hang on."},
+	{Name: tagDrift, Description: "Whether code and model still agree."},
 	{Name: tagEvents, Description: "Follow what happens."},
 	{Name: tagProjects, Description: "What there is memory about."},
 	{Name: tagOrganization, Description: "The tenant: who calls, tokens, trail."},

@@ -59,6 +59,15 @@ type service interface {
 	Tokens(ctx context.Context, c memory.Caller) ([]memory.Token, error)
 	RevokeToken(ctx context.Context, c memory.Caller, ref string) (memory.Token, error)
 	AuditLog(ctx context.Context, c memory.Caller, r memory.AuditRequest) (memory.AuditResponse, error)
+	Watch(ctx context.Context, c memory.Caller, after string) (memory.WatchList, error)
+	PushRun(ctx context.Context, c memory.Caller, p memory.RunPush) (memory.RunAnswer, error)
+	DriftScore(ctx context.Context, c memory.Caller) (memory.DriftScore, error)
+	DriftRun(ctx context.Context, c memory.Caller, id string) (memory.RunReport, error)
+	DriftHistory(ctx context.Context, c memory.Caller, q memory.RunQuery) ([]memory.RunSummary, error)
+	DriftSettings(ctx context.Context, c memory.Caller) (memory.DriftSettings, error)
+	ChangeDriftSettings(ctx context.Context, c memory.Caller, change memory.DriftSettingsChange) (memory.DriftSettings, error)
+	HeldModel(ctx context.Context, c memory.Caller) (memory.HeldModel, bool, error)
+	DecideModel(ctx context.Context, c memory.Caller, accept bool) (memory.HeldModel, error)
 }
 
 // app is one run of the program: its streams, its flags, and what it opened.
