@@ -69,6 +69,9 @@ func (v *view) Search(ctx context.Context, s memory.Search) (memory.Found, error
 		return memory.Found{}, fmt.Errorf("compare vectors: %w", err)
 	}
 	candidates, err := m.rank(ctx)
+	if err == nil && m.approximate {
+		candidates, err = m.complete(ctx, candidates)
+	}
 	if err != nil {
 		return memory.Found{}, fmt.Errorf("rank: %w", err)
 	}
@@ -86,6 +89,7 @@ type searcher struct {
 	live     int               // memories of the spaces, with what has expired
 	// approximate tells that an index chose the vectors that were compared, so that some may have been missed.
 	approximate bool
+	rest        *rest // when approximate
 }
 
 // count weighs the words of the query over everything the recall may see, and learns what has expired.

@@ -11,6 +11,7 @@ import (
 	"github.com/pgvector/pgvector-go"
 
 	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/memory"
 )
 
 // cosines compares the query's vector with every vector of its model: an exact scan.
@@ -43,8 +44,8 @@ func (b exactBound) pays(scope, total float64) bool {
 }
 
 const (
-	// nearestWanted is how many of the nearest vectors the index gives to a recall. Words and the standing of a memory may lift
-	// one that is far down in meaning; with 1,000, more than 99.5 of 100 results are those of a scan (docs/benchmarks.md).
+	// nearestWanted is how many of the nearest vectors the index gives to a recall. Words and standing lift memories that are
+	// far down in meaning: the farther down the last of these is, the fewer others have to be looked at (see complete).
 	nearestWanted = 1000
 	// wordiestWanted is how many of the memories that words speak for most are compared beside the nearest.
 	wordiestWanted = 1000
@@ -118,6 +119,11 @@ func (m *searcher) compare(ctx context.Context) error {
 		}
 		clear(m.cosines)
 	}
+	return m.compareAll(ctx, vector)
+}
+
+// compareAll finds the cosines of all that are admitted.
+func (m *searcher) compareAll(ctx context.Context, vector pgvector.HalfVector) error {
 	rows, err := m.tx.Query(ctx, cosines, m.org, m.search.Spaces, m.search.Model, vector)
 	if err != nil {
 		return err
@@ -152,8 +158,7 @@ func (m *searcher) compareAmong(ctx context.Context, vector pgvector.HalfVector,
 }
 
 // compareNearest finds the cosines of the nearest by an index, and of those that words speak for most. What is in neither set
-// is no candidate: at most as near as the farthest of the one and as wordy as the last of the other. It is not done when
-// there is no index, or the index gave so few that the rest may matter.
+// is left to complete. It is not done when there is no index, or the index gave so few that the rest may matter.
 func (m *searcher) compareNearest(ctx context.Context, vector pgvector.HalfVector) (done bool, err error) {
 	model := postgres.VectorModel{Model: m.search.Model, Dimensions: len(m.search.Vector)}
 	total, ok, err := m.vectorIndex(ctx, model, m.live)
@@ -174,14 +179,106 @@ func (m *searcher) compareNearest(ctx context.Context, vector pgvector.HalfVecto
 	if found < nearestWanted || len(m.cosines) < nearestWanted/2 {
 		return false, nil
 	}
-	if rest := m.wordiest(wordiestWanted); len(rest) > 0 {
-		return true, m.compareAmong(ctx, vector, rest)
+	m.rest = &rest{cosine: 1, sums: map[place]int64{}}
+	for _, cosine := range m.cosines {
+		m.rest.cosine = min(m.rest.cosine, cosine)
+	}
+	if wordiest := m.wordiest(wordiestWanted); len(wordiest) > 0 {
+		return true, m.compareAmong(ctx, vector, wordiest)
 	}
 	return true, nil
 }
 
-// wordiest gives the n memories with the most weight of words among those whose cosine is not known, and drops the others
-// of these from the search.
+// rest is what is known of the memories that compareNearest left out.
+type rest struct {
+	cosine float64         // none is nearer, as far as the index knows
+	sum    int64           // none has more weight of words
+	sums   map[place]int64 // their weights, which are not in searcher.sums
+}
+
+// standingFrom finds live memories by the least that everything but relevance multiplies their score with: the product of
+// memory.Factors, without what a ranking takes of it from the less relevant. It reads all of a scope, and of each the
+// narrow row.
+const standingFrom = `
+	SELECT space_id, seq FROM memories
+	WHERE org_id = $1 AND space_id = ANY ($2) AND status = 'live'
+	  AND ($4::float8[])[array_position($3::text[], kind)]
+	    * ($6::float8 + (1 - $6::float8) * power(2::float8, -least(1000, greatest(0, date_part('epoch', $5::timestamptz - confirmed_at)) / $7::float8)))
+	    * (1 + $8::float8 * least(1, ln(1 + citations::float8) / ln(1 + $9::float8)))
+	    * CASE WHEN verify OR disputed THEN $10::float8 ELSE 1 END * CASE WHEN unreviewed THEN $11::float8 ELSE 1 END >= $12::float8
+	LIMIT $13`
+
+// complete adds to the candidates of compareNearest what it left out though its standing may lift it among the results: a
+// memory that is cited often, or a fresh pitfall, comes before one that is nearer. The last result and the most that a memory
+// left out can be relevant say how much standing that takes. When too many have it, all are compared.
+func (m *searcher) complete(ctx context.Context, found []memory.Candidate) ([]memory.Candidate, error) {
+	last := 0.0
+	if len(found) >= m.search.Limit {
+		scores := make([]float64, len(found))
+		for i, c := range found {
+			scores[i] = m.search.Score(c)
+		}
+		slices.Sort(scores)
+		last = scores[len(scores)-m.search.Limit]
+	}
+	relevance := 0.0
+	for _, cosine := range []*float64{&m.rest.cosine, nil} { // a memory may have no vector
+		if r, near := m.search.Near(memory.Evidence{Matched: m.rest.sum, Cosine: cosine}); near {
+			relevance = max(relevance, r)
+		}
+	}
+	r := m.search.Ranking
+	if relevance == 0 || relevance*r.MaxStanding() < last*slack {
+		return found, nil
+	}
+	kinds, weights := texts(memory.Kinds), make([]float64, len(memory.Kinds))
+	for i, k := range memory.Kinds {
+		weights[i] = r.Kind[k]
+	}
+	most := m.live / lookupCost
+	rows, err := m.tx.Query(ctx, standingFrom, m.org, m.search.Spaces, kinds, weights, m.search.At, r.FreshnessRest, r.HalfLife.Seconds(),
+		r.CitationGain, float64(r.CitationFull), r.Doubt, r.Unreviewed, last*slack/relevance, most+1)
+	if err != nil {
+		return nil, err
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (place, error) {
+		var p place
+		return p, row.Scan(&p.space, &p.seq)
+	})
+	if err != nil {
+		return nil, err
+	}
+	vector := pgvector.NewHalfVector(m.search.Vector)
+	if len(all) > most {
+		m.approximate = false
+		for p, sum := range m.rest.sums {
+			m.sums[p.space][p.seq] = sum
+		}
+		if err := m.compareAll(ctx, vector); err != nil {
+			return nil, err
+		}
+		return m.rank(ctx)
+	}
+	var some []place
+	for _, p := range all {
+		if _, known := m.cosines[p]; !known && m.admits(p) {
+			some = append(some, p)
+			if sum := m.rest.sums[p]; sum > 0 {
+				m.sums[p.space][p.seq] = sum
+			}
+		}
+	}
+	if len(some) == 0 {
+		return found, nil
+	}
+	if err := m.compareAmong(ctx, vector, some); err != nil {
+		return nil, err
+	}
+	return m.rank(ctx)
+}
+
+// wordiest gives the n memories with the most weight of words among those whose cosine is not known. The others of
+// these are left out.
 func (m *searcher) wordiest(n int) []place {
 	type weighed struct {
 		place
@@ -201,6 +298,8 @@ func (m *searcher) wordiest(n int) []place {
 		if i < n {
 			out[i] = w.place
 		} else {
+			m.rest.sum = max(m.rest.sum, w.sum)
+			m.rest.sums[w.place] = w.sum
 			m.sums[w.space][w.seq] = 0
 		}
 	}
