@@ -32,7 +32,9 @@ func (a *answer) past(ctx context.Context) ([]ranked, []Record, error) {
 		n, df := c.frequencies(a.search, a.query.terms)
 		a.search.Words = a.ranking.Weigh(a.query.terms, n, df)
 	}
-	best := a.search.rank(c.scan(a.search))
+	found := c.scan(a.search)
+	a.search.Best = a.search.best(found)
+	best := a.search.rank(found)
 	return best[:min(len(best), a.search.Limit)], records, nil
 }
 

@@ -235,7 +235,7 @@ func (a *answer) knowledgeOf(ctx context.Context, e *ContextElement) error {
 		if err != nil {
 			return err
 		}
-		search.Words = found.Words
+		search.Words, search.Best = found.Words, found.Best
 		for _, r := range search.rank(found.Candidates) {
 			if len(ids) < contextMemories && !slices.Contains(ids, r.ID) {
 				ids = append(ids, r.ID)

@@ -1,6 +1,10 @@
 package memory
 
-import "time"
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
 
 // Corpus is memories for a full scan, the definition of what recall returns.
 type Corpus struct{ documents corpus }
@@ -24,7 +28,9 @@ func (c Corpus) Scan(s Search, terms []string) []Scanned {
 		n, df := c.documents.frequencies(s, terms)
 		s.Words = s.Ranking.Weigh(terms, n, df)
 	}
-	best := s.rank(c.documents.scan(s))
+	found := c.documents.scan(s)
+	s.Best = s.best(found)
+	best := s.rank(found)
 	out := make([]Scanned, 0, s.Limit)
 	for _, b := range best[:min(len(best), s.Limit)] {
 		out = append(out, Scanned{b.Handle, b.score})
@@ -42,4 +48,18 @@ func (r Ranking) FactorsAt(semantic *float64, lexical float64, s Standing, age t
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	s.ConfirmedAt = now.Add(-age)
 	return r.Factors(semantic, lexical, s, now)
+}
+
+// Moved ranks candidates, then puts them in the order of the query moved towards the most relevant of them.
+func Moved(s Search, found []Candidate, traits map[uuid.UUID]Traits) (before, after []Scanned) {
+	s.Best = s.best(found)
+	first := s.rank(found)
+	show := func(of []ranked) []Scanned {
+		out := make([]Scanned, len(of))
+		for i, r := range of {
+			out[i] = Scanned{r.Handle, r.score}
+		}
+		return out
+	}
+	return show(first), show(s.moved(first, traits))
 }

@@ -18,11 +18,11 @@ func TestRankingConstants(t *testing.T) {
 	t.Parallel()
 	want := memory.Ranking{
 		SemanticWeight: 0.55, LexicalWeight: 0.45,
-		Kind:     map[memory.Kind]float64{memory.Pitfall: 3, memory.Convention: 2, memory.Note: 1.5, memory.SessionOutcome: 1},
-		HalfLife: 45 * day, FreshnessRest: 0.3,
+		Kind:           map[memory.Kind]float64{memory.Pitfall: 3, memory.Convention: 2, memory.Note: 1.5, memory.SessionOutcome: 1},
+		AdvantagePower: 4, HalfLife: 45 * day, FreshnessRest: 0.3,
 		CitationGain: 0.8, CitationFull: 20,
 		IgnoredFrom: 5, Ignored: 0.75, Doubt: 0.6, Unreviewed: 0.5,
-		BestShare: 0.4, LexicalFloor: 0.1, MaxTerms: 64,
+		BestShare: 0.4, LexicalFloor: 0.1, FeedbackVector: 0.5, FeedbackWords: 0.4, MaxTerms: 64,
 	}
 	if diff := cmp.Diff(want, memory.DefaultRanking()); diff != "" {
 		t.Errorf("a constant of the ranking changed (-contract +code):\n%s", diff)
@@ -86,6 +86,37 @@ func TestFactors(t *testing.T) {
 	}
 }
 
+// Kind and freshness are advantages that go with relevance; what speaks against a memory counts twice, in the score and in
+// what is left of the advantages.
+func TestAmong(t *testing.T) {
+	t.Parallel()
+	r := memory.DefaultRanking()
+	pitfall, note := memory.Standing{Kind: memory.Pitfall}, memory.Standing{Kind: memory.Note}
+	for _, c := range []struct {
+		name      string
+		relevance float64
+		standing  memory.Standing
+		age       time.Duration
+		best      float64
+		kind      float64
+		freshness float64
+		score     float64
+	}{
+		{"the best has what the contract says", 0.8, pitfall, 45 * day, 0.8, 3, 0.65, 1.56},
+		{"without a best, nothing is above it", 0.8, pitfall, 45 * day, 0, 3, 0.65, 1.56},
+		{"half as relevant has a sixteenth of the advantage", 0.4, pitfall, 0, 0.8, 1.125, 0.34375, 0.1546875},
+		{"the kind without an advantage keeps its weight", 0.4, memory.Standing{Kind: memory.SessionOutcome}, 0, 0.8, 1, 0.34375, 0.1375},
+		{"an old note that answers, beside the pitfall above", 0.8, note, 180 * day, 0.8, 1.5, 0.34375, 0.4125},
+		{"doubt takes from the advantage too", 0.8, memory.Standing{Kind: memory.Note, Doubted: true}, 0, 0.6, 1.2048, 0.58672, 0.33930252288},
+		{"doubted, and still the best there is", 0.8, memory.Standing{Kind: memory.Note, Doubted: true}, 0, 0.48, 1.5, 1, 0.72},
+	} {
+		f := r.Among(r.FactorsAt(nil, c.relevance, c.standing, c.age), c.best)
+		near(t, c.name+": kind", f.Kind, c.kind)
+		near(t, c.name+": freshness", f.Freshness, c.freshness)
+		near(t, c.name+": score", f.Score(), c.score)
+	}
+}
+
 func TestIDF(t *testing.T) {
 	t.Parallel()
 	near(t, "3 of 100", memory.IDF(100, 3), math.Log(1+97.5/3.5))
@@ -139,6 +170,10 @@ func TestScoreBounds(t *testing.T) {
 		}
 		if older := r.FactorsAt(semantic, lexical, s, age+day); older.Freshness > f.Freshness {
 			t.Fatalf("a day more made it fresher: %v, %v", f.Freshness, older.Freshness)
+		}
+		best := rapid.Float64Range(0, 1).Draw(t, "best")
+		if among := r.Among(f, best); among.Score() > f.Score()+1e-12 || among.Kind < 1 || among.Freshness < 0.3-1e-12 || best <= f.Held() && among != f {
+			t.Fatalf("%+v among results of at most %v: %+v", f, best, among)
 		}
 		more := s
 		more.Citations++

@@ -26,6 +26,7 @@ func (r Ranking) With(changes string) (Ranking, error) {
 	}
 	set := map[string]func(float64) bool{
 		"semantic_weight": fraction(&r.SemanticWeight), "lexical_weight": fraction(&r.LexicalWeight),
+		"advantage_power": func(v float64) bool { r.AdvantagePower = v; return v <= 10 },
 		"half_life_days": func(v float64) bool {
 			r.HalfLife = time.Duration(v * 24 * float64(time.Hour))
 			return v >= 1 && v <= 36_500
@@ -33,6 +34,7 @@ func (r Ranking) With(changes string) (Ranking, error) {
 		"freshness_rest": fraction(&r.FreshnessRest), "citation_gain": factor(&r.CitationGain), "citation_full": count(&r.CitationFull),
 		"ignored_from": count(&r.IgnoredFrom), "ignored": fraction(&r.Ignored), "doubt": fraction(&r.Doubt), "unreviewed": fraction(&r.Unreviewed),
 		"best_share": fraction(&r.BestShare), "lexical_floor": fraction(&r.LexicalFloor), "max_terms": count(&r.MaxTerms),
+		"feedback_vector": factor(&r.FeedbackVector), "feedback_words": fraction(&r.FeedbackWords),
 	}
 	for _, k := range Kinds {
 		set["kind."+string(k)] = func(v float64) bool { r.Kind[k] = v; return v <= 100 }

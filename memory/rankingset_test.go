@@ -24,7 +24,7 @@ func TestRankingWith(t *testing.T) {
 	if memory.DefaultRanking().Kind[memory.Pitfall] != 3 {
 		t.Error("the defaults themselves changed")
 	}
-	for _, bad := range []string{"best_shar=0.3", "best_share", "best_share=2", "doubt=-1", "doubt=NaN", "citation_full=1.5", "max_terms=0", "half_life_days=0", "kind.idea=1"} {
+	for _, bad := range []string{"best_shar=0.3", "best_share", "best_share=2", "advantage_power=11", "feedback_words=2", "doubt=-1", "doubt=NaN", "citation_full=1.5", "max_terms=0", "half_life_days=0", "kind.idea=1"} {
 		if _, err := memory.DefaultRanking().With(bad); !problem.Is(err, problem.Invalid) {
 			t.Errorf("%q: %v", bad, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/embedding"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory/terms"
 )
@@ -31,6 +32,8 @@ const (
 type recallView interface {
 	// Search weighs the terms of a search and gives its best candidates.
 	Search(ctx context.Context, s Search) (Found, error)
+	// Traits gives the terms of memories, and their vectors of a model. What is not there is left out.
+	Traits(ctx context.Context, memories []uuid.UUID, model string) (map[uuid.UUID]Traits, error)
 	// Unindexed counts the live memories of the spaces, not expired at a moment, that have no vector of the model.
 	Unindexed(ctx context.Context, spaces []int32, model string, at time.Time) (int, error)
 	// PathPatterns gives the paths and globs of the project's files that live memories of the spaces name and whose literal
@@ -182,16 +185,37 @@ func (s *Service) readQuery(ctx context.Context, r RecallRequest) query {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
-	vectors, err := s.embedder.Embed(ctx, []string{text})
+	vector, err := s.embedQuery(ctx, text)
 	switch {
-	case err != nil || len(vectors) != 1:
+	case err != nil:
 		q.degraded = noVectors
-	case vectors[0] == nil:
+	case vector == nil:
 		q.degraded = gatedLanguage
 	default:
-		q.vector = vectors[0]
+		q.vector = vector
 	}
 	return q
+}
+
+// queryEmbedder is a provider whose model is better asked otherwise than it is told.
+type queryEmbedder interface {
+	// EmbedQuery gives the vector to look for a question with; nil as for Embed.
+	EmbedQuery(ctx context.Context, text string) (embedding.Vector, error)
+}
+
+// embedQuery gives the vector of a question.
+func (s *Service) embedQuery(ctx context.Context, text string) (embedding.Vector, error) {
+	if p, ok := s.embedder.(queryEmbedder); ok {
+		return p.EmbedQuery(ctx, text)
+	}
+	vectors, err := s.embedder.Embed(ctx, []string{text})
+	if err != nil {
+		return nil, err
+	}
+	if len(vectors) != 1 {
+		return nil, fmt.Errorf("%d vectors for one text", len(vectors))
+	}
+	return vectors[0], nil
 }
 
 // Reasons of Degraded.
@@ -272,12 +296,19 @@ func (a *answer) at() time.Time {
 
 // present ranks what is live now.
 func (a *answer) present(ctx context.Context) ([]ranked, []Record, error) {
-	found, err := a.view.Search(ctx, a.search)
+	search := a.search
+	if search.ByVector() {
+		search.Limit = max(search.Limit, feedbackDepth)
+	}
+	found, err := a.view.Search(ctx, search)
 	if err != nil {
 		return nil, nil, fmt.Errorf("search: %w", err)
 	}
-	a.search.Words, a.out.Approximate = found.Words, found.Approximate
+	a.search.Words, a.search.Best, a.out.Approximate = found.Words, found.Best, found.Approximate
 	best := a.search.rank(found.Candidates)
+	if best, err = a.feedback(ctx, best[:min(len(best), search.Limit)]); err != nil {
+		return nil, nil, err
+	}
 	best = best[:min(len(best), a.search.Limit)]
 	ids := make([]uuid.UUID, len(best))
 	for i, b := range best {

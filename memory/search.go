@@ -20,6 +20,7 @@ type Search struct {
 	Browse     bool      // no query: everything is relevant
 	Terms      []string  // of the query
 	Words      Words     // Terms weighed; filled by the search
+	Best       float64   // the most Held of any result; filled by the search, of no meaning when browsing
 	Model      string    // of Vector; "" searches by words alone
 	Vector     []float32 // of the query
 	ModelFloor float64   // least relevance of a candidate found by vector
@@ -33,6 +34,7 @@ type Search struct {
 // Found is what a Store's search gives.
 type Found struct {
 	Words      Words       // the terms, weighed
+	Best       float64     // the most Held of all results, also of those that are not among the candidates
 	Candidates []Candidate // at least Limit where there are so many, in no order
 	// Approximate tells that an index chose which vectors were compared: a few of the best may be missing.
 	Approximate bool
@@ -41,8 +43,11 @@ type Found struct {
 // ByVector tells whether meaning takes part.
 func (s Search) ByVector() bool { return !s.Browse && s.Model != "" && s.Vector != nil }
 
-// Score is the score of a candidate, Words being weighed.
-func (s Search) Score(c Candidate) float64 { return s.factors(c).Score() }
+// Score is the score of a candidate, Words being weighed and Best known.
+func (s Search) Score(c Candidate) float64 { return s.among(s.factors(c)).Score() }
+
+// Held is what a candidate may be the best of the query with, Words being weighed.
+func (s Search) Held(c Candidate) float64 { return s.factors(c).Held() }
 
 // MaxStanding is the most by which the standing of any memory multiplies its relevance.
 func (r Ranking) MaxStanding() float64 {

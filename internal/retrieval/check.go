@@ -211,7 +211,7 @@ func (c *checker) query(q *Query) {
 	if (len(q.Answers) == 0) != (q.Kind == NoAnswer) {
 		c.fault(q.ID, "%d answers for a query of kind %s", len(q.Answers), q.Kind)
 	}
-	if (len(q.Tempting) > 0) != (q.Kind == Rival) {
+	if tempted := len(q.Tempting) > 0; tempted != (q.Kind == Rival) && q.Kind != Doubt {
 		c.fault(q.ID, "%d tempting memories for a query of kind %s", len(q.Tempting), q.Kind)
 	}
 	got := script(q.Text)
@@ -252,6 +252,16 @@ func (c *checker) claim(q *Query, got string) {
 	case Italian:
 		if q.Language != "it" {
 			c.fault(q.ID, "the language is %q", q.Language)
+		}
+	case Doubt:
+		doubted := q.Tempting
+		if len(doubted) == 0 {
+			doubted = q.Answers
+		}
+		for _, id := range doubted {
+			if !c.memories[id].Disputed {
+				c.fault(q.ID, "nobody disputes %s", id)
+			}
 		}
 	case Rival:
 		for _, id := range q.Tempting {

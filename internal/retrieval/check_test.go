@@ -104,6 +104,7 @@ func TestCheckFindsFaults(t *testing.T) {
 		{"no answer", "shop-q1: 0 answers for a query of kind paraphrase", func(s *retrieval.Set) { s.Queries[0].Answers = nil }},
 		{"an answer after all", "shop-q5: 1 answers for a query of kind no_answer", func(s *retrieval.Set) { s.Queries[4].Answers = []string{"shop-1"} }},
 		{"nothing tempting", "shop-q6: 0 tempting memories", func(s *retrieval.Set) { s.Queries[5].Tempting = nil }},
+		{"undisputed doubt", "shop-q6: nobody disputes shop-2", func(s *retrieval.Set) { s.Queries[5].Kind = retrieval.Doubt }},
 		{"tempting note", "shop-3 tempts and is a note", func(s *retrieval.Set) { s.Queries[5].Tempting = []string{"shop-3"} }},
 		{"common term", "a paraphrase has terms of shop-1: second", func(s *retrieval.Set) { s.Queries[0].Text = "purchases per second" }},
 		{"common stem", "a paraphrase has terms of shop-1: throttl", func(s *retrieval.Set) { s.Queries[0].Text = "purchases throttle" }},

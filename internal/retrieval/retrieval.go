@@ -25,10 +25,11 @@ const (
 	Italian    Kind = "italian"    // a language in Latin letters that an English encoder does not know
 	NoAnswer   Kind = "no_answer"  // nothing in the project answers it: the right result is none
 	Rival      Kind = "rival"      // a pitfall on something else must not come before the note that answers
+	Doubt      Kind = "doubt"      // a disputed memory must not come before an undisputed one, and is found where it is the only one
 )
 
 // Kinds are all kinds in the order of reports.
-var Kinds = []Kind{Paraphrase, Identifier, Path, MultiHop, Negation, CJK, Italian, NoAnswer, Rival}
+var Kinds = []Kind{Paraphrase, Identifier, Path, MultiHop, Negation, CJK, Italian, NoAnswer, Rival, Doubt}
 
 // Set is memories and queries over one or more projects. A query is asked within its project.
 type Set struct {
@@ -74,7 +75,8 @@ type Memory struct {
 	Tags      []string `json:"tags,omitempty"`
 	Created   Date     `json:"created"`
 	Confirmed Date     `json:"confirmed"`
-	Source    string   `json:"source,omitempty"` // "path:line" at the project's commit where the fact can be seen
+	Disputed  bool     `json:"disputed,omitempty"` // somebody said on the day of confirmed that it does not hold
+	Source    string   `json:"source,omitempty"`   // "path:line" at the project's commit where the fact can be seen
 }
 
 // Query is one question.

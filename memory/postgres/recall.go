@@ -55,6 +55,7 @@ func (v *view) Search(ctx context.Context, s memory.Search) (memory.Found, error
 	if len(s.Spaces) == 0 {
 		return memory.Found{}, nil
 	}
+	s.Best = 0
 	m := &searcher{view: v, search: s}
 	if err := m.count(ctx); err != nil {
 		return memory.Found{}, fmt.Errorf("count terms: %w", err)
@@ -75,7 +76,7 @@ func (v *view) Search(ctx context.Context, s memory.Search) (memory.Found, error
 	if err != nil {
 		return memory.Found{}, fmt.Errorf("rank: %w", err)
 	}
-	return memory.Found{Words: m.search.Words, Candidates: candidates, Approximate: m.approximate}, nil
+	return memory.Found{Words: m.search.Words, Best: m.search.Best, Candidates: candidates, Approximate: m.approximate}, nil
 }
 
 // searcher is one search under way.
@@ -247,47 +248,68 @@ func (m *searcher) evidence(p place) memory.Evidence {
 	return e
 }
 
-// lookedUp is how many of the most relevant candidates are looked up at first for each that is wanted. It mostly covers
-// what words alone give; common words, and vectors, give a large part of all memories.
-const lookedUp = 64
+// lookedUp is how many of the most relevant candidates are looked up at first, or lookedUpEach for each that is wanted. It
+// mostly covers what words alone give; common words, and vectors, give a large part of all memories.
+const (
+	lookedUp     = 512
+	lookedUpEach = 16
+)
 
 // rank looks up the memories that are near enough to the query, the most relevant first, and brings the best. It stops
-// where even a memory of the best standing could not have the score of the last that is wanted.
+// where even a memory of the best standing could not have the score of the last that is wanted, nor be the best itself.
 func (m *searcher) rank(ctx context.Context) ([]memory.Candidate, error) {
 	if m.search.Browse {
-		out, _, err := m.look(ctx, m.everything(), 0)
-		return out, err
+		l, err := m.look(ctx, m.everything(), 0)
+		return l.found, err
 	}
-	left := m.relevance()
+	all := m.relevance()
 	var out []memory.Candidate
-	var scores []float64
 	best := 0.0
-	for size := lookedUp * m.search.Limit; len(left) > 0; size *= 4 {
-		n := min(size, len(left))
-		found, most, err := m.look(ctx, left[:n], best)
+	done, end := 0, len(all)
+	for size := max(lookedUp, lookedUpEach*m.search.Limit); done < end; size *= 4 {
+		n := min(done+size, end)
+		l, err := m.look(ctx, all[done:n], best)
 		if err != nil {
 			return nil, err
 		}
-		left = left[n:]
-		best = max(best, most)
-		for _, c := range found {
-			out = append(out, c)
-			scores = append(scores, m.search.Score(c))
-		}
-		least := 0.0
-		if len(scores) >= m.search.Limit {
-			slices.SortFunc(scores, func(a, b float64) int { return cmp.Compare(b, a) })
-			least = scores[m.search.Limit-1]
-		}
-		end, _ := slices.BinarySearchFunc(left, least, func(c candidate, least float64) int {
-			if c.relevance*m.search.Ranking.MaxStanding() >= least*slack && c.relevance >= m.search.Ranking.BestShare*best*slack {
-				return -1
+		best = max(best, l.relevance)
+		if l.held > m.search.Best {
+			m.search.Best = l.held
+			if done > 0 {
+				// What was looked up before was put in order, and cut, by a lesser best.
+				out, done, end = nil, 0, len(all)
+				continue
 			}
-			return 1
-		})
-		left = left[:end]
+		}
+		out, done = append(out, l.found...), n
+		end = done + m.promising(all[done:end], best, m.least(out))
 	}
 	return out, nil
+}
+
+// least is the score of the last candidate that is wanted, 0 when there are not so many.
+func (m *searcher) least(found []memory.Candidate) float64 {
+	if len(found) < m.search.Limit {
+		return 0
+	}
+	scores := make([]float64, len(found))
+	for i, c := range found {
+		scores[i] = m.search.Score(c)
+	}
+	slices.SortFunc(scores, func(a, b float64) int { return cmp.Compare(b, a) })
+	return scores[m.search.Limit-1]
+}
+
+// promising is how many of the memories, most relevant first, may be wanted, or change what is.
+func (m *searcher) promising(left []candidate, best, least float64) int {
+	n, _ := slices.BinarySearchFunc(left, least, func(c candidate, least float64) int {
+		wanted := c.relevance*m.search.Ranking.MaxStanding() >= least*slack || c.relevance > m.search.Best
+		if wanted && c.relevance >= m.search.Ranking.BestShare*best*slack {
+			return -1
+		}
+		return 1
+	})
+	return n
 }
 
 // candidate is a memory with its relevance to the query.
@@ -338,28 +360,35 @@ func (m *searcher) relevance() []candidate {
 	return out
 }
 
-// look brings the best of some candidates, and the most relevance among those that are of the kinds wanted. best is the
-// most of those looked up before.
-func (m *searcher) look(ctx context.Context, among []candidate, best float64) (out []memory.Candidate, most float64, err error) {
+// looked is what looking candidates up brought.
+type looked struct {
+	found     []memory.Candidate // the best
+	relevance float64            // the most among all that are of the kinds wanted
+	held      float64            // the most memory.Factors.Held among those that are results
+}
+
+// look brings the best of some candidates. best is the most relevance of those looked up before.
+func (m *searcher) look(ctx context.Context, among []candidate, best float64) (looked, error) {
+	var l looked
 	q := rankQuery{Search: m.search, org: m.org, all: m.search.Browse && m.admitted == nil, among: among, distance: m.admitted, best: best}
 	if !q.all && len(among) == 0 {
-		return nil, 0, nil
+		return l, nil
 	}
 	sql, args := q.build()
 	rows, err := m.tx.Query(ctx, sql, args...)
 	if err != nil {
-		return nil, 0, err
+		return l, err
 	}
 	var c memory.Candidate
 	var p place
 	_, err = pgx.ForEachRow(rows, []any{&p.space, &p.seq, &c.ID, &c.Handle, &c.Kind, &c.ConfirmedAt, &c.Citations, &c.IgnoredBy,
-		&c.Doubted, &c.Unreviewed, &most}, func() error {
+		&c.Doubted, &c.Unreviewed, &l.relevance, &l.held}, func() error {
 		c.ConfirmedAt = c.ConfirmedAt.UTC()
 		c.Evidence, c.Distance = m.evidence(p), m.admitted[p]
-		out = append(out, c)
+		l.found = append(l.found, c)
 		return nil
 	})
-	return out, most, err
+	return l, err
 }
 
 // PathPatterns gives the paths that live memories name at or above the prefixes, or inside the folders.

@@ -17,8 +17,9 @@ import (
 //	found      candidates with their relevance, as the search put them together (absent when everything is wanted)
 //	standing   what else the score needs: one lookup in memories by its index for each candidate, or, when browsing, all
 //	           live memories of the spaces; here kinds are sorted out
-//	(final)    those within BestShare of the best, by score, nearer element, newer confirmed_at and handle, each with the
-//	           most relevance among all of standing
+//	bar        the most relevance among all of standing
+//	held       those within BestShare of the best, with what each may be the best of the query with (memory.Factors.Held)
+//	(final)    these by score, nearer element, newer confirmed_at and handle, each with the most relevance and the most Held
 //
 // What is inside a LATERAL with OFFSET 0 runs once per row before it, whatever the planner believes about the sizes. The
 // conditions there compare plain columns: under row-level security an expression such as a + b on the other side of a
@@ -29,7 +30,7 @@ type rankQuery struct {
 	all      bool        // every live memory is a candidate
 	among    []candidate // unless all
 	distance map[place]int
-	best     float64 // relevance known of others
+	best     float64 // relevance known of others; Search.Best is their Held
 
 	args []any
 }
@@ -90,38 +91,48 @@ func (q *rankQuery) standing() string {
 	FROM memories WHERE org_id = $1 AND space_id = ANY (` + q.arg(q.Spaces) + `) AND status = 'live'` + kinds + expiry
 }
 
-// ordered orders by the score of memory.Ranking, factor by factor as Factors computes them; the program computes the final
-// score from the columns once more.
+// ordered orders by the score of memory.Ranking, factor by factor as Factors and Among compute them; the program computes
+// the final score from the columns once more.
 func (q *rankQuery) ordered() string {
 	r := q.Ranking
-	var kind strings.Builder
-	kind.WriteString("CASE kind")
-	for _, k := range memory.Kinds {
-		fmt.Fprintf(&kind, " WHEN %s THEN %s::float8", q.arg(string(k)), q.arg(r.Kind[k]))
-	}
-	kind.WriteString(" END")
-	rest := q.arg(r.FreshnessRest)
-	// An age beyond a thousand half-lives would leave the range of power.
-	age := fmt.Sprintf("greatest(0, date_part('epoch', %s::timestamptz - confirmed_at)) / %s::float8", q.arg(q.At), q.arg(r.HalfLife.Seconds()))
-	freshness := fmt.Sprintf("(%[1]s::float8 + (1 - %[1]s::float8) * power(2::float8, -least(1000, %[2]s)))", rest, age)
-	score := strings.Join([]string{
-		"relevance",
-		kind.String(),
-		freshness,
-		fmt.Sprintf("(1 + %s::float8 * least(1, ln(1 + citations::float8) / ln(1 + %s::float8)))", q.arg(r.CitationGain), q.arg(float64(r.CitationFull))),
+	debits := strings.Join([]string{
 		fmt.Sprintf("CASE WHEN citations = 0 AND ignored_by >= %s::int THEN %s::float8 ELSE 1 END", q.arg(r.IgnoredFrom), q.arg(r.Ignored)),
 		fmt.Sprintf("CASE WHEN doubted THEN %s::float8 ELSE 1 END", q.arg(r.Doubt)),
 		fmt.Sprintf("CASE WHEN unreviewed THEN %s::float8 ELSE 1 END", q.arg(r.Unreviewed)),
-	}, "\n\t* ")
-	near := ""
+	}, " * ")
+	near, share := "", "1"
 	if !q.Browse {
-		near = "\nWHERE relevance >= " + q.arg(r.BestShare) + "::float8 * greatest(" + q.arg(q.best) + "::float8, (SELECT max(relevance) FROM standing))"
+		near = fmt.Sprintf("\n\tWHERE relevance >= %s::float8 * greatest(%s::float8, (SELECT relevance FROM bar))", q.arg(r.BestShare), q.arg(q.best))
+		// Without a best nothing is above it.
+		share = fmt.Sprintf("power(least(1, coalesce(held / nullif(greatest(%s::float8, (SELECT max(held) FROM held)), 0), 1)), %s::float8)",
+			q.arg(q.Best), q.arg(r.AdvantagePower))
 	}
-	return fmt.Sprintf(`
-SELECT space_id, seq, memory_id, handle, kind, confirmed_at, citations, ignored_by, doubted, unreviewed, (SELECT max(relevance) FROM standing)
-FROM standing%s
-ORDER BY %s DESC, distance, confirmed_at DESC, handle
-LIMIT %s`, near, score, q.arg(q.Limit+spareCandidates))
+	var kind strings.Builder
+	kind.WriteString("CASE kind")
+	for _, k := range memory.Kinds {
+		fmt.Fprintf(&kind, " WHEN %s THEN %s::float8", q.arg(string(k)), q.arg(r.Kind[k]-r.LeastKind()))
+	}
+	kind.WriteString(" END")
+	// An age beyond a thousand half-lives would leave the range of power.
+	age := fmt.Sprintf("greatest(0, date_part('epoch', %s::timestamptz - confirmed_at)) / %s::float8", q.arg(q.At), q.arg(r.HalfLife.Seconds()))
+	rest := q.arg(r.FreshnessRest)
+	score := strings.Join([]string{
+		"held",
+		fmt.Sprintf("(%s::float8 + share * %s)", q.arg(r.LeastKind()), kind.String()),
+		fmt.Sprintf("(%[1]s::float8 + share * (1 - %[1]s::float8) * power(2::float8, -least(1000, %[2]s)))", rest, age),
+		fmt.Sprintf("(1 + %s::float8 * least(1, ln(1 + citations::float8) / ln(1 + %s::float8)))", q.arg(r.CitationGain), q.arg(float64(r.CitationFull))),
+	}, "\n\t* ")
+	const columns = "space_id, seq, memory_id, handle, kind, confirmed_at, citations, ignored_by, doubted, unreviewed"
+	return fmt.Sprintf(`,
+bar AS MATERIALIZED (SELECT max(relevance) AS relevance FROM standing),
+held AS MATERIALIZED (
+	SELECT %[1]s, relevance, distance, relevance * %[2]s AS held
+	FROM standing%[3]s)
+SELECT %[1]s,
+	(SELECT relevance FROM bar), (SELECT max(held) FROM held)
+FROM (SELECT %[1]s, distance, held, %[4]s AS share FROM held) AS s
+ORDER BY %[5]s DESC, distance, confirmed_at DESC, handle
+LIMIT %[6]s`, columns, debits, near, share, score, q.arg(q.Limit+spareCandidates))
 }
 
 func texts[S ~string](in []S) []string {

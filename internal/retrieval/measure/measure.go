@@ -148,7 +148,7 @@ func (r *runner) project(ctx context.Context, p retrieval.Project) error {
 	return err
 }
 
-// remember writes every memory on its day and confirms it on the day it was last confirmed.
+// remember writes every memory on its day, confirms it on the day it was last confirmed and disputes what is disputed.
 func (r *runner) remember(ctx context.Context) error {
 	ms := slices.Clone(r.set.Memories)
 	slices.SortStableFunc(ms, func(a, b retrieval.Memory) int { return a.Created.Compare(b.Created.Time) })
@@ -168,6 +168,11 @@ func (r *runner) remember(ctx context.Context) error {
 		if m.Confirmed.After(m.Created.Time) {
 			r.clock.set(day(m.Confirmed.Time))
 			if _, err := r.service.Confirm(ctx, r.callers[m.Project], memory.ConfirmRequest{Memory: out.Memory.Handle, Holds: true}); err != nil {
+				return fmt.Errorf("memory %s: %w", m.ID, err)
+			}
+		}
+		if m.Disputed {
+			if _, err := r.service.Confirm(ctx, r.callers[m.Project], memory.ConfirmRequest{Memory: out.Memory.Handle, Note: "found otherwise"}); err != nil {
 				return fmt.Errorf("memory %s: %w", m.ID, err)
 			}
 		}
