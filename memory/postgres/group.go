@@ -230,7 +230,7 @@ func (s *Store) together(org uuid.UUID, spaces []memory.SpaceKey, group []*job) 
 	}
 	return s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error {
 		p := &pipeline{Tx: t}
-		w := &tx{view: view{tx: p, org: org, exact: s.exact}, pipeline: p, spaces: map[memory.SpaceKey]*lockedSpace{}}
+		w := &tx{view: view{tx: p, org: org, exact: s.exact, tried: &s.tried}, pipeline: p, spaces: map[memory.SpaceKey]*lockedSpace{}}
 		var admitted admission
 		first := &admitted
 		for _, key := range spaces {

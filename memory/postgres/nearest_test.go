@@ -112,7 +112,7 @@ func (c *crowd) search(t *testing.T, org uuid.UUID, exact exactBound, fn func(m 
 	t.Helper()
 	var m *searcher
 	err := c.DB.InOrg(t.Context(), org, postgres.TxOptions{ReadOnly: true}, func(tx pgx.Tx) error {
-		m = &searcher{view: &view{tx: tx, org: org, exact: exact}, sums: sums{}, search: memory.Search{
+		m = &searcher{view: &view{tx: tx, org: org, exact: exact, tried: &attempts{}}, sums: sums{}, search: memory.Search{
 			Spaces: []int32{1}, Terms: []string{"x"}, Model: c.model.Model, Vector: c.question, Ranking: memory.DefaultRanking(), Limit: 10}}
 		if _, err := tx.Exec(t.Context(), planner); err != nil {
 			return err

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/pgvector/pgvector-go"
 
@@ -57,6 +60,26 @@ const (
 	// visitsPerWanted bounds the vectors that are visited for each that is wanted, beyond the share that other scopes have.
 	visitsPerWanted = 20
 )
+
+// attempts remembers by organization where the index did not suffice. Where standing decides much of what comes first, too
+// many memories have to be looked at beside the nearest; to learn that anew with each recall would cost more than the index
+// saves.
+type attempts struct{ left sync.Map } // organization → *atomic.Int32: recalls until the next attempt
+
+// restAfterMiss is how many recalls of an organization compare all after one for which the index did not suffice.
+const restAfterMiss = 15
+
+// due tells whether a recall is to try the index.
+func (a *attempts) due(org uuid.UUID) bool {
+	left, ok := a.left.Load(org)
+	return !ok || left.(*atomic.Int32).Add(-1) < 0
+}
+
+// missed notes that the index did not suffice.
+func (a *attempts) missed(org uuid.UUID) {
+	left, _ := a.left.LoadOrStore(org, new(atomic.Int32))
+	left.(*atomic.Int32).Store(restAfterMiss)
+}
 
 // nearest finds the nearest vectors of some spaces by the index of their model: parameters are organization, spaces, the
 // vector and how many. Condition and expression are those of the index, as text. The rows of other scopes are
@@ -162,7 +185,7 @@ func (m *searcher) compareAmong(ctx context.Context, vector pgvector.HalfVector,
 func (m *searcher) compareNearest(ctx context.Context, vector pgvector.HalfVector) (done bool, err error) {
 	model := postgres.VectorModel{Model: m.search.Model, Dimensions: len(m.search.Vector)}
 	total, ok, err := m.vectorIndex(ctx, model, m.live)
-	if err != nil || !ok {
+	if err != nil || !ok || !m.tried.due(m.org) {
 		return false, err
 	}
 	found := 0
@@ -177,6 +200,7 @@ func (m *searcher) compareNearest(ctx context.Context, vector pgvector.HalfVecto
 	}
 	// Other scopes' vectors, or what has expired, took their places.
 	if found < nearestWanted || len(m.cosines) < nearestWanted/2 {
+		m.tried.missed(m.org)
 		return false, nil
 	}
 	m.rest = &rest{cosine: 1, sums: map[place]int64{}}
@@ -251,6 +275,7 @@ func (m *searcher) complete(ctx context.Context, found []memory.Candidate) ([]me
 	vector := pgvector.NewHalfVector(m.search.Vector)
 	if len(all) > most {
 		m.approximate = false
+		m.tried.missed(m.org)
 		for p, sum := range m.rest.sums {
 			m.sums[p.space][p.seq] = sum
 		}

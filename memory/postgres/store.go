@@ -21,6 +21,7 @@ type Store struct {
 	master keyring
 	groups groups
 	exact  exactBound
+	tried  attempts
 }
 
 var _ memory.Store = (*Store)(nil)
@@ -40,6 +41,7 @@ type view struct {
 	org   uuid.UUID
 	keys  *secret.Keys
 	exact exactBound
+	tried *attempts
 
 	erasures int64 // of the organization, as Answered read them
 }
@@ -64,7 +66,7 @@ func (s *Store) View(ctx context.Context, org uuid.UUID, fn func(memory.View) er
 	return s.db.InOrg(ctx, org, postgres.TxOptions{ReadOnly: true, Isolation: pgx.RepeatableRead}, func(t pgx.Tx) error {
 		if kept := s.master.kept(org); kept.Keys != nil {
 			first := &snapshot{Tx: t, org: org, from: kept.from}
-			if err := fn(&view{tx: first, org: org, keys: kept.Keys, exact: s.exact}); !first.stale {
+			if err := fn(&view{tx: first, org: org, keys: kept.Keys, exact: s.exact, tried: &s.tried}); !first.stale {
 				return err
 			}
 		}
@@ -72,7 +74,7 @@ func (s *Store) View(ctx context.Context, org uuid.UUID, fn func(memory.View) er
 		if err != nil {
 			return err
 		}
-		return fn(&view{tx: t, org: org, keys: keys, exact: s.exact})
+		return fn(&view{tx: t, org: org, keys: keys, exact: s.exact, tried: &s.tried})
 	})
 }
 
