@@ -138,6 +138,7 @@ type candidate struct {
 	target     *target
 	kinds      map[evidence]float64 // the best quality of each kind of name that agrees
 	byName     bool                 // not by its identifier alone
+	rivalled   bool                 // a file has the name too
 	confidence float64
 	reasons    []string
 }
@@ -279,8 +280,15 @@ func (s *search) candidates(e c4model.Element, around []c4model.Element) []*cand
 		s.weigh(c, e, parent)
 	}
 	for _, c := range out {
-		if c.target.file && slices.ContainsFunc(out, func(o *candidate) bool { return !o.target.file && o.confidence >= c.confidence }) {
+		at := slices.IndexFunc(out, func(o *candidate) bool { return !o.target.file && o.confidence >= c.confidence })
+		if c.target.file && at >= 0 && !below(c.target.path, out[at].target.path) {
 			c.confidence *= besideFolder
+			out[at].rivalled = true
+		}
+	}
+	for _, c := range out {
+		if c.rivalled {
+			c.confidence = math.Floor(c.confidence*overFile*100) / 100
 		}
 	}
 	out = slices.DeleteFunc(out, func(c *candidate) bool {
@@ -317,7 +325,7 @@ func (s *search) forms(e c4model.Element, around []c4model.Element) []elementFor
 	}
 	add(spellings(words(e.Name), s.projects, 1), false, false)
 	add(spellings(words(e.Name), prefixesOf(names), 1), true, false)
-	if id := lastPart(e.Key); !strings.HasPrefix(id, "~") {
+	if id := lastPart(e.Key); !strings.HasPrefix(id, "~") && len(id) > 1 { // one letter names nothing
 		add(spellings(words(id), s.projects, 1), false, true)
 		add(spellings(words(id), prefixesOf(names), 1), true, true)
 	}
@@ -335,7 +343,8 @@ const (
 	byIdentifier  = 0.85 // the identifier alone, where the name says something else
 	astray        = 0.75 // a name that says something only inside the element around, elsewhere
 	secondKind    = 0.5  // how much of the doubt another kind of evidence takes away
-	besideFolder  = 0.88 // a file, where a folder has the name too
+	besideFolder  = 0.85 // a file, where a folder elsewhere has the name too
+	overFile      = 0.97 // that folder
 	commonName    = 0.8  // a name that many repositories have
 	noUnit        = 0.9  // a container or system that is nothing that is built by itself
 	inSide        = 0.4  // among tests, examples or documents

@@ -75,9 +75,9 @@ var kinds = map[string]bool{
 
 // common are names that say little by themselves: half of all repositories have a folder of that name.
 var common = map[string]bool{
-	"api": true, "application": true, "backend": true, "cache": true, "client": true, "common": true, "configuration": true, "core": true, "data": true,
+	"api": true, "application": true, "backend": true, "cache": true, "client": true, "common": true, "configuration": true, "consumer": true, "core": true, "data": true,
 	"database": true, "domain": true, "event": true, "frontend": true, "handler": true, "index": true, "infrastructure": true, "internal": true, "job": true,
-	"library": true, "log": true, "main": true, "model": true, "page": true, "public": true, "queue": true, "route": true, "router": true, "server": true, "service": true,
+	"library": true, "listener": true, "log": true, "main": true, "manager": true, "model": true, "page": true, "producer": true, "public": true, "publisher": true, "queue": true, "route": true, "router": true, "server": true, "service": true,
 	"shared": true, "storage": true, "store": true, "template": true, "tool": true, "type": true, "ui": true, "user": true, "utility": true,
 	"view": true, "web": true, "worker": true,
 }
