@@ -146,7 +146,7 @@ type Place struct {
 // Fix says how to make the two sides agree again by changing the model or stele.yaml.
 type Fix struct {
 	File   string `json:"file"`             // model file or stele.yaml; "" when the model is not tracked
-	Action string `json:"action"`           // add, change, remove
+	Action string `json:"action"`           // add, change, remove; "" when another fix settles it
 	Line   int    `json:"line,omitempty"`   // of the line to change or remove, or of the element it belongs to; 0 for one to add
 	Old    string `json:"old,omitempty"`    // what is there
 	New    string `json:"new,omitempty"`    // what should be

@@ -65,7 +65,23 @@ func Run(ctx context.Context, repo *git.Repository, in *Input, o Options) (*Repo
 	for i := range r.Findings {
 		r.Findings[i].Fix = ev.fix(r.Findings[i])
 	}
+	settleMoves(r.Findings)
 	return r, nil
+}
+
+// settleMoves leaves it to the finding of a moved binding to say what becomes of the folder that its files moved to.
+func settleMoves(findings []Finding) {
+	for i := range findings {
+		f := &findings[i]
+		if f.Check != UndocumentedCode {
+			continue
+		}
+		for _, moved := range findings {
+			if moved.MovedTo != "" && moved.Fix.New != "" && (below(f.Subject, moved.MovedTo) || below(moved.MovedTo, f.Subject)) {
+				f.Fix = Fix{File: f.Fix.File, Advice: fmt.Sprintf("binding %s to where its files moved settles this, too", moved.Element)}
+			}
+		}
+	}
 }
 
 // newReport is the report before anything was looked at, with no list left null.

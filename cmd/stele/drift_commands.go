@@ -6,20 +6,24 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/stele-dev/stele/drift"
 	"github.com/stele-dev/stele/drift/report"
+	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory"
 )
 
 func (a *app) driftCommand() *cobra.Command {
 	c := &cobra.Command{Use: "drift", Short: "Compare the architecture model with the code", Args: cobra.NoArgs, RunE: a.group,
 		Example: "  stele drift run\n  stele drift run --min-score 80 --fail-on-new"}
-	c.AddCommand(a.driftRunCommand(), a.driftShowCommand())
+	c.AddCommand(a.driftRunCommand(), a.driftShowCommand(), a.driftWaiveCommand(), a.driftIgnoreCommand())
 	return c
 }
 
@@ -257,6 +261,111 @@ func (a *app) driftShowCommand() *cobra.Command {
 		},
 	}
 	o.flags(c.Flags())
+	return c
+}
+
+// driftEdit is what waive and ignore answer.
+type driftEdit struct {
+	File        string   `json:"file"`
+	Changed     bool     `json:"changed"`
+	Fingerprint string   `json:"fingerprint,omitempty"`
+	Expires     string   `json:"expires,omitempty"`
+	Ignored     []string `json:"ignored,omitempty"`
+}
+
+// waiverDays is how long a finding is accepted when nobody says otherwise: a quarter.
+const waiverDays = 90
+
+func (a *app) driftWaiveCommand() *cobra.Command {
+	var o driftOptions
+	var reason, expires string
+	c := &cobra.Command{
+		Use: "waive FINGERPRINT", Short: "Accept a finding for a while, in stele.yaml", Args: cobra.ExactArgs(1),
+		Long: "Write a waiver for the finding whose fingerprint begins so into the project's\n" +
+			"stele.yaml. A waived finding counts neither for nor against the score, is listed\n" +
+			"in every report, and comes back on the day the waiver ends.",
+		Example: "  stele drift waive 3f9c2a --reason \"moves with the next release\" --expires 90d",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			until, err := parseWaiverEnd(expires, time.Now())
+			if err != nil {
+				return err
+			}
+			o.noHistory = true
+			e, err := a.openDrift(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			defer e.close()
+			r, err := e.run(cmd.Context())
+			if err != nil {
+				return err
+			}
+			f, err := findFinding(r, args[0])
+			if err != nil {
+				return err
+			}
+			w := config.Waiver{Fingerprint: f.Fingerprint, Reason: reason, Expires: until}
+			out := driftEdit{Fingerprint: f.Fingerprint, Expires: until.Format(time.DateOnly)}
+			err = e.edit(&out, func(text []byte) ([]byte, error) { return config.AddWaiver(text, w) })
+			if err != nil {
+				return err
+			}
+			return a.answer(out, func(p *printer) {
+				p.hanging("", indent, fmt.Sprintf("%s waived until %s in %s: %s", firstDigits(out.Fingerprint), out.Expires, memory.Line(out.File), memory.Line(f.Message)))
+				p.line("Commit the file for it to count.")
+			})
+		},
+	}
+	o.flags(c.Flags())
+	c.Flags().StringVar(&reason, "reason", "", "why it is accepted")
+	c.Flags().StringVar(&expires, "expires", fmt.Sprintf("%dd", waiverDays), "when it ends: a day such as 2027-01-31, or 90d")
+	_ = c.MarkFlagRequired("reason") // the flag is there
+	return c
+}
+
+// parseWaiverEnd reads a day, or a number of days from now.
+func parseWaiverEnd(s string, now time.Time) (time.Time, error) {
+	today := now.UTC().Truncate(24 * time.Hour)
+	end, err := time.Parse(time.DateOnly, s)
+	if days, ok := strings.CutSuffix(s, "d"); err != nil && ok {
+		var n int
+		const most = 3660
+		if n, err = strconv.Atoi(days); err == nil && (n < 1 || n > most) {
+			err = strconv.ErrRange
+		}
+		end = today.AddDate(0, 0, n)
+	}
+	if err != nil || !end.After(today) {
+		return time.Time{}, problem.Invalidf("expires", "%q is no day to come", s).Fix("write it as 90d or as %s", today.AddDate(0, 0, waiverDays).Format(time.DateOnly)).Because(err)
+	}
+	return end, nil
+}
+
+func (a *app) driftIgnoreCommand() *cobra.Command {
+	var repo string
+	c := &cobra.Command{
+		Use: "ignore GLOB…", Short: "List code that the model need not know, in stele.yaml", Args: cobra.MinimumNArgs(1),
+		Long: "Add globs to the section ignore of the project's stele.yaml, relative to its\n" +
+			"folder: folders that no element owns and that are no finding. Quote them for\n" +
+			"the shell.",
+		Example: "  stele drift ignore 'examples/**' 'tools/gen/**'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := a.openDrift(cmd.Context(), driftOptions{repo: repo})
+			if err != nil {
+				return err
+			}
+			defer e.close()
+			out := driftEdit{Ignored: args}
+			if err := e.edit(&out, func(text []byte) ([]byte, error) { return config.AddIgnore(text, args...) }); err != nil {
+				return err
+			}
+			return a.answer(out, func(p *printer) {
+				p.hanging("", indent, "ignored in "+memory.Line(out.File)+": "+memory.Line(strings.Join(args, ", ")))
+				p.line("Commit the file for it to count.")
+			})
+		},
+	}
+	c.Flags().StringVar(&repo, "repo", ".", "folder of the project in its repository")
 	return c
 }
 

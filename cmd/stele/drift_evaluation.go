@@ -158,7 +158,8 @@ func (e *driftEvaluation) findModel(ctx context.Context, a *app, name string) er
 		}
 	}
 	if _, err := os.Stat(local); errors.Is(err, fs.ErrNotExist) {
-		return problem.Invalidf("model", "there is no file or folder %s, neither in the commit nor on this machine", name).Fix("name the model file, such as docs/architecture/workspace.dsl")
+		return problem.Invalidf("model", "there is no file or folder %s, neither in the commit nor on this machine", name).
+			Fix("name the model file, such as docs/architecture/workspace.dsl")
 	}
 	if e.source.Model, err = formats.Read(ctx, local); err != nil {
 		return unevaluable(err)
@@ -235,4 +236,16 @@ func (e *driftEvaluation) read(name string) ([]byte, error) {
 	}
 	const limit = 4 << 20 // models and settings are far smaller
 	return e.blobs.Read(e.tree[at].Blob, limit)
+}
+
+// edit changes the project's stele.yaml in the working tree.
+func (e *driftEvaluation) edit(out *driftEdit, change func(text []byte) ([]byte, error)) (err error) {
+	top := e.repo.Root()
+	if top == "" {
+		return problem.Invalidf("repo", "this repository has no working tree to change stele.yaml in").Fix("name a clone that has one")
+	}
+	folder := filepath.Join(top, filepath.FromSlash(e.source.Root))
+	out.File = filepath.Join(folder, config.RepositoryFile)
+	out.Changed, err = config.EditRepository(folder, change)
+	return err
 }

@@ -128,6 +128,7 @@ var onServer = []struct {
 	{"get", []string{"Tea"}, `by kim`, exitDone},
 	{"confirm", []string{"Tea"}, `Confirmed m-`, exitDone},
 	{"edit", []string{"Tea", "--tag", "brew"}, `tags: brew`, exitDone},
+	{"stats", nil, `memories +\d+ live(?s:.*)compared`, exitDone},
 	{"history", []string{"Tea"}, `by kim \(cli\)`, exitDone},
 	{"timeline", []string{"Tea"}, `> .*Tea`, exitDone},
 	{"why", []string{"api/tea.go:3"}, `Tea is hot`, exitDone},
@@ -148,6 +149,10 @@ var onServer = []struct {
 	{"bind none", []string{"shop.api", "bought"}, `in no git repository`, exitFailed},
 	{"bind list", nil, `in no git repository`, exitFailed},
 	{"check", nil, `not in a git repository`, exitFailed},
+	{"drift run", nil, `not in a git repository`, exitFailed},
+	{"drift show", []string{"3f9c2a"}, `not in a git repository`, exitFailed},
+	{"drift waive", []string{"3f9c2a", "--reason", "soon"}, `not in a git repository`, exitFailed},
+	{"drift ignore", []string{"examples/**"}, `not in a git repository`, exitFailed},
 	{"doctor", nil, `ok  server +http://\S+ answers, stele 1\.2\s+ok  token +speaks for kim of organization acme, role admin`, exitDone},
 	{"mcp", nil, `error`, exitDone}, // what is no message of the protocol is answered with an error
 	{"config", nil, `token +\*+ · environment`, exitDone},

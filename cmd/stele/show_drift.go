@@ -174,8 +174,9 @@ func (p *printer) leftOut(r driftReport) {
 	if n := len(r.None); n > 0 {
 		p.hanging("", indent, count(n, "element")+" said to have no code here")
 	}
-	if t := r.Imports; t.Internal+t.External+t.Unresolved > 0 {
-		p.hanging("", indent, fmt.Sprintf("%s, %d of them owned; imports: %d inside, %d outside, %d unresolved", count(r.Files.Source, "source file"), r.Files.Owned, t.Internal, t.External, t.Unresolved))
+	if t := r.Imports; r.Status == drift.Checked {
+		p.hanging("", indent, fmt.Sprintf("%s, %d of them owned; imports: %d inside, %d outside, %d unresolved",
+			count(r.Files.Source, "source file"), r.Files.Owned, t.Internal, t.External, t.Unresolved))
 	}
 	if r.History == "shallow" {
 		p.hanging("", indent, "the clone is shallow: since when is only as old as it")

@@ -52,7 +52,7 @@ func Markdown(r *drift.Report, gates []drift.GateResult) string {
 	compared := r.BaseScore != nil
 	if len(fresh) > 0 {
 		b.line("")
-		b.line(fmt.Sprintf("**%s since %s**", counted(len(fresh), "new finding"), code(short(r.Base), maxName)))
+		b.line(fmt.Sprintf("**%s since %s**", counted(len(fresh), "new finding"), code(short(r.Base))))
 		b.findings(fresh, shownNew)
 	}
 	if len(known) > 0 {
@@ -71,7 +71,10 @@ const maxMarkdown = 64_000
 
 type builder struct{ strings.Builder }
 
-func (b *builder) line(s string) { b.WriteString(s + "\n") }
+func (b *builder) line(s string) {
+	b.WriteString(s) //nolint:gosec // a strings.Builder does not fail
+	b.WriteByte('\n')
+}
 
 // bounded cuts whole lines off a text that is too long, and closes what is folded.
 func (b *builder) bounded() string {
@@ -105,9 +108,9 @@ func subline(r *drift.Report) string {
 	if r.Coverage != nil {
 		text += fmt.Sprintf(" Coverage %d: so many percent of the elements in scope are bound to code.", *r.Coverage)
 	}
-	text += " Commit " + code(short(r.Commit), maxName)
+	text += " Commit " + code(short(r.Commit))
 	if r.ModelFile != "" {
-		text += ", model " + code(r.ModelFile, maxName)
+		text += ", model " + code(r.ModelFile)
 	}
 	return text + "."
 }
@@ -124,7 +127,7 @@ func (b *builder) gates(gates []drift.GateResult) {
 		if !g.Passed {
 			mark = "❌"
 		}
-		b.line(fmt.Sprintf("- %s %s: %s", mark, code(g.Gate, maxName), prose(g.Detail, maxText)))
+		b.line(fmt.Sprintf("- %s %s: %s", mark, code(g.Gate), prose(g.Detail, maxText)))
 	}
 }
 
@@ -135,13 +138,13 @@ func (b *builder) findings(list []drift.Finding, shown int) {
 	for _, f := range list[:min(len(list), shown)] {
 		what := prose(f.Message, maxText)
 		if f.File != "" {
-			what += "<br>" + code(position(f.File, f.Line), maxName)
+			what += "<br>" + code(position(f.File, f.Line))
 		}
 		fix := prose(f.Fix.String(), maxText)
 		if f.Gain > 0 {
 			fix += " (" + strconv.FormatFloat(f.Gain, 'f', -1, 64) + " points)"
 		}
-		b.line("| " + what + "<br>" + code(short(f.Fingerprint), maxName) + " | " + since(f.Since) + " | " + fix + " |")
+		b.line("| " + what + "<br>" + code(short(f.Fingerprint)) + " | " + since(f.Since) + " | " + fix + " |")
 	}
 	if more := len(list) - shown; more > 0 {
 		b.line("")
@@ -153,7 +156,7 @@ func since(s *drift.Since) string {
 	if s == nil {
 		return ""
 	}
-	text := code(short(s.Commit), maxName) + " " + s.Time.UTC().Format(time.DateOnly) + "<br>" + prose(s.Author, maxName)
+	text := code(short(s.Commit)) + " " + s.Time.UTC().Format(time.DateOnly) + "<br>" + prose(s.Author, maxName)
 	if s.AtOrBefore {
 		text = "at or before " + text
 	}
@@ -195,16 +198,16 @@ func (b *builder) rest(r *drift.Report) {
 	}
 	var waived, unverified, unbound, skipped, notes []string
 	for _, w := range r.Waived {
-		waived = append(waived, code(short(w.Fingerprint), maxName)+" "+prose(w.Message, maxText)+", until "+prose(w.Expires, maxName)+": "+prose(w.WaiverReason, maxText))
+		waived = append(waived, code(short(w.Fingerprint))+" "+prose(w.Message, maxText)+", until "+prose(w.Expires, maxName)+": "+prose(w.WaiverReason, maxText))
 	}
 	for _, u := range r.Unverified {
-		unverified = append(unverified, code(u.Source, maxName)+" to "+code(u.Destination, maxName)+": "+prose(u.Reason, maxText))
+		unverified = append(unverified, code(u.Source)+" to "+code(u.Destination)+": "+prose(u.Reason, maxText))
 	}
 	for _, key := range r.Unbound {
-		unbound = append(unbound, code(key, maxName))
+		unbound = append(unbound, code(key))
 	}
 	for _, s := range r.Skipped {
-		what := code(s.Path, maxName)
+		what := code(s.Path)
 		if s.Path == "" {
 			what = strconv.Itoa(max(s.Count, 1))
 		}
@@ -242,11 +245,11 @@ func prose(s string, limit int) string {
 }
 
 // code writes a name from outside in the font of code. There, hosts look neither for mentions nor for references.
-func code(s string, limit int) string {
+func code(s string) string {
 	if s == "" {
 		return ""
 	}
-	return "<code>" + escape(cut(visible(s), limit), false) + "</code>"
+	return "<code>" + escape(cut(visible(s), maxName), false) + "</code>"
 }
 
 func escape(s string, broken bool) string {
@@ -255,7 +258,7 @@ func escape(s string, broken bool) string {
 		return at >= 0 && at < len(s) && (s[at] >= 'a' && s[at] <= 'z' || s[at] >= 'A' && s[at] <= 'Z' || s[at] >= '0' && s[at] <= '9')
 	}
 	for at, r := range s {
-		literal := false
+		var literal bool
 		switch r {
 		case ' ', '.', ',', ';', '/', '\'', '(', ')', '%', '?':
 			literal = true

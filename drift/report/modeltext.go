@@ -77,10 +77,10 @@ const textBlock = `"""`
 func tokens(line string) []span {
 	var out []span
 	for i := 0; i < len(line); {
-		switch c := line[i]; {
-		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+		switch c := line[i]; c {
+		case ' ', '\t', '\r', '\n':
 			i++
-		case c == '"' || c == '\'':
+		case '"', '\'':
 			end := i + 1
 			for end < len(line) && line[end] != c {
 				if line[end] == '\\' {

@@ -65,6 +65,8 @@ type patch struct {
 
 func (p *patch) apply(f drift.Finding) error {
 	switch {
+	case f.Fix.Action == "":
+		return nil // another fix settles it
 	case f.Fix.File == "":
 		return undecided("the model is not in the commit")
 	case f.Fix.Section != "":
@@ -200,12 +202,13 @@ func unified(name string, before, after []byte) []byte {
 	_, hunks, _ := bytes.Cut(lines, []byte("\n+++ b\n"))
 	var out bytes.Buffer
 	from := quoted("a/" + name)
-	fmt.Fprintf(&out, "diff --git %s %s\n", from, quoted("b/"+name))
+	to := quoted("b/" + name)
+	fmt.Fprintf(&out, "diff --git %s %s\n", from, to)
 	if before == nil {
 		out.WriteString("new file mode 100644\n")
 		from = "/dev/null"
 	}
-	fmt.Fprintf(&out, "--- %s\n+++ %s\n", from, quoted("b/"+name))
+	fmt.Fprintf(&out, "--- %s\n+++ %s\n", ended(from), ended(to))
 	out.Write(hunks)
 	return out.Bytes()
 }
@@ -213,9 +216,6 @@ func unified(name string, before, after []byte) []byte {
 // quoted writes a name as git does where a line would not show where it ends.
 func quoted(name string) string {
 	if !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7f || r == '\uFFFD' }) {
-		if strings.Contains(name, " ") {
-			return name + "\t" // ends a name with blanks
-		}
 		return name
 	}
 	var b strings.Builder
@@ -233,4 +233,12 @@ func quoted(name string) string {
 	}
 	b.WriteByte('"')
 	return b.String()
+}
+
+// ended marks where a name with blanks ends.
+func ended(name string) string {
+	if strings.Contains(name, " ") && !strings.HasPrefix(name, `"`) {
+		return name + "\t"
+	}
+	return name
 }

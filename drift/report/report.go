@@ -25,7 +25,8 @@ var rules = map[drift.Check]rule{
 	drift.LanguageMismatch: {"Technologies that the files do not hold", "LanguageMismatch",
 		"The technology of an element names a programming language, and none of its source files is written in it. Correct the technology, or bind the element to the right files."},
 	drift.AbsentDependency: {"Documented dependencies that no import shows", "AbsentDependency",
-		"The model says that one element depends on another, and no file of the first imports one of the second. Remove the relationship, or say in its technology how the other is reached (HTTP, a queue) if no import can show it."},
+		"The model says that one element depends on another, and no file of the first imports one of the second. " +
+			"Remove the relationship, or say in its technology how the other is reached (HTTP, a queue) if no import can show it."},
 	drift.UndocumentedDependency: {"Imports that the model does not know", "UndocumentedDependency",
 		"Files of one element import files of another, and the model has no relationship between them. Add it, or remove the import."},
 	drift.UndocumentedCode: {"Code that no element owns", "UndocumentedCode",
