@@ -61,7 +61,7 @@ func Check(ctx context.Context, repo *git.Repository, ref string, names []string
 	if err != nil {
 		return nil, err
 	}
-	documents, err := head.documents(names)
+	documents, err := head.Documents(names)
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +84,8 @@ func Check(ctx context.Context, repo *git.Repository, ref string, names []string
 var chronicle = regexp.MustCompile(`(?i)(?:^|[/_-])(?:change(?:log)?s?|histor(?:y|ical)|proposals?|releases?|release[-_ ]?notes|news|whats[-_]new|migrat\w*|upgrad\w*` +
 	`|versioned[-_]docs|adrs?|decisions|rfcs?|archived?|blog|posts)(?:[/._-]|$)`)
 
-// documents chooses the documents that names stand for.
-func (t *Snapshot) documents(names []string) ([]git.Entry, error) {
+// Documents gives the documents that names stand for, as in Check, sorted by path.
+func (t *Snapshot) Documents(names []string) ([]git.Entry, error) {
 	usual := len(names) == 0
 	if usual {
 		names = defaults
@@ -161,20 +161,16 @@ var past = regexp.MustCompile(`(?i)\b(?:removed|renamed|no longer|any ?more|form
 // read takes the statements with claims out of the documents.
 func (c *checker) read(documents []git.Entry) error {
 	for _, e := range documents {
-		text, err := c.s.readers[0].Read(e.Blob, maxText)
-		if err != nil && unreadable(err) {
-			c.report.Skipped = append(c.report.Skipped, strings.ToValidUTF8(e.Path, "\uFFFD")+": "+err.Error())
-			continue
-		}
+		stated, why, err := c.s.Statements(e)
 		if err != nil {
 			return err
 		}
-		d := Document{Path: e.Path}
-		for _, st := range statements(string(text)) {
-			if len(st.Claims) == 0 || past.MatchString(st.Text) {
-				continue
-			}
-			d.Statements++
+		if why != "" {
+			c.report.Skipped = append(c.report.Skipped, strings.ToValidUTF8(e.Path, "\uFFFD")+": "+why)
+			continue
+		}
+		d := Document{Path: e.Path, Statements: len(stated)}
+		for _, st := range stated {
 			d.Claims += len(st.Claims)
 			c.pending = append(c.pending, &suspect{document: len(c.report.Files), Statement: st})
 			c.s.Want(st.Claims...)
@@ -182,6 +178,24 @@ func (c *checker) read(documents []git.Entry) error {
 		c.report.Files = append(c.report.Files, d)
 	}
 	return nil
+}
+
+// Statements gives what a document states about code: its statements with claims, other than those about the past. why says
+// what keeps it from being read.
+func (s *Searcher) Statements(document git.Entry) (stated []Statement, why string, err error) {
+	text, err := s.readers[0].Read(document.Blob, maxText)
+	if err != nil && unreadable(err) {
+		return nil, err.Error(), nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	for _, st := range statements(string(text)) {
+		if len(st.Claims) > 0 && !past.MatchString(st.Text) {
+			stated = append(stated, st)
+		}
+	}
+	return stated, "", nil
 }
 
 // miss keeps the claims that are not in the code now.

@@ -43,17 +43,41 @@ func (r Rewrite) Half() bool { return r.Lines > 0 && 2*r.Gone >= r.Lines }
 // are not compared, so that formatting is no rewrite; a line that moved between the files is still there. nil means that
 // there is nothing to compare: none of the files was there, or they are more than MaxRewriteFiles.
 func (s *Searcher) Rewritten(ctx context.Context, seen, head string, files []string) (*Rewrite, error) {
-	then, err := s.At(ctx, seen)
+	then, now, err := s.both(ctx, seen, head)
 	if err != nil {
 		return nil, err
 	}
-	now, err := s.At(ctx, head)
+	out, gone, paths, err := s.compare(ctx, then, now, files)
+	if err != nil || out == nil || out.Gone == 0 {
+		return out, err
+	}
+	err = s.blame(ctx, out, gone, git.HistoryQuery{Commit: now.Commit, Until: then.Commit, Paths: paths, Limit: maxChanges})
+	return out, err
+}
+
+// Compare is Rewritten without the commit that did it, which costs a walk through history.
+func (s *Searcher) Compare(ctx context.Context, seen, head string, files []string) (*Rewrite, error) {
+	then, now, err := s.both(ctx, seen, head)
 	if err != nil {
 		return nil, err
 	}
+	out, _, _, err := s.compare(ctx, then, now, files)
+	return out, err
+}
+
+func (s *Searcher) both(ctx context.Context, seen, head string) (then, now *Snapshot, err error) {
+	if then, err = s.At(ctx, seen); err != nil {
+		return nil, nil, err
+	}
+	now, err = s.At(ctx, head)
+	return then, now, err
+}
+
+// compare counts the lines that are gone, and names those, and the paths of the files at both commits.
+func (s *Searcher) compare(ctx context.Context, then, now *Snapshot, files []string) (out *Rewrite, gone map[string]int, paths []string, err error) {
 	then.index()
 	now.index()
-	out := &Rewrite{Files: []string{}, Renamed: []Rename{}}
+	out = &Rewrite{Files: []string{}, Renamed: []Rename{}}
 	var before []git.Entry
 	for _, f := range slices.Compact(slices.Sorted(slices.Values(files))) {
 		if e, ok := then.byPath[f]; ok && searchable(e) {
@@ -61,23 +85,23 @@ func (s *Searcher) Rewritten(ctx context.Context, seen, head string, files []str
 		}
 	}
 	if len(before) == 0 || len(before) > MaxRewriteFiles {
-		return nil, nil
+		return nil, nil, nil, nil
 	}
 	after, paths, err := s.renamed(ctx, out, before, then, now)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	present := newLines()
 	for _, e := range after {
 		if err := s.addLines(present, e.Blob); err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
 	}
-	gone := map[string]int{}
+	gone = map[string]int{}
 	for _, e := range before {
 		text, err := s.text(e.Blob)
 		if err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
 		total, lost := present.without(text)
 		out.Lines += total
@@ -86,11 +110,7 @@ func (s *Searcher) Rewritten(ctx context.Context, seen, head string, files []str
 			out.Gone++
 		}
 	}
-	if out.Gone == 0 {
-		return out, nil
-	}
-	err = s.blame(ctx, out, gone, git.HistoryQuery{Commit: now.Commit, Until: then.Commit, Paths: paths, Limit: maxChanges})
-	return out, err
+	return out, gone, paths, nil
 }
 
 // renamed finds files at a later commit, under their names of then.

@@ -59,13 +59,24 @@ func Evaluate(ctx context.Context, repo *git.Repository, head string, watched []
 		return nil, err
 	}
 	defer s.Close()
+	return s.evaluate(ctx, commit.ID, watched, true)
+}
+
+// Judge is Evaluate by a searcher, which remembers what it read, at a commit named by its full hash. It leaves out how much
+// was rewritten: see Compare.
+func (s *Searcher) Judge(ctx context.Context, head string, watched []Watched) ([]Verdict, error) {
+	return s.evaluate(ctx, head, watched, false)
+}
+
+func (s *Searcher) evaluate(ctx context.Context, head string, watched []Watched, rewritten bool) ([]Verdict, error) {
 	for _, w := range watched {
 		for _, c := range w.Claims {
 			s.Want(Claim{Text: c.Text, Kind: c.Kind})
 		}
 	}
-	e := &evaluator{repo: repo, s: s, commits: map[string]string{}, bound: map[string][]string{}, then: map[string][]string{}, trees: map[treeKey]string{}, within: map[[2]string]bool{}}
-	if e.now, err = s.At(ctx, commit.ID); err != nil {
+	e := &evaluator{repo: s.repo, s: s, commits: map[string]string{}, bound: map[string][]string{}, then: map[string][]string{}, trees: map[treeKey]string{}, within: map[[2]string]bool{}}
+	var err error
+	if e.now, err = s.At(ctx, head); err != nil {
 		return nil, err
 	}
 	order := make([]int, len(watched)) // by commit, so that each tree is read once
@@ -78,7 +89,7 @@ func Evaluate(ctx context.Context, repo *git.Repository, head string, watched []
 		if e.seen != watched[n].Seen {
 			e.seen, e.then = watched[n].Seen, map[string][]string{}
 		}
-		if out[n], err = e.evaluate(ctx, watched[n]); err != nil {
+		if out[n], err = e.evaluate(ctx, watched[n], rewritten); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +112,7 @@ type evaluator struct {
 // treeKey names the files of some patterns at a commit.
 type treeKey struct{ commit, patterns string }
 
-func (e *evaluator) evaluate(ctx context.Context, w Watched) (Verdict, error) {
+func (e *evaluator) evaluate(ctx context.Context, w Watched, rewritten bool) (Verdict, error) {
 	v := Verdict{ID: w.ID, Commit: e.now.Commit, Contains: []string{}, Claims: []ClaimVerdict{}}
 	files := e.files(e.now, w)
 	v.Tree = e.tree(e.now, w)
@@ -143,7 +154,7 @@ func (e *evaluator) evaluate(ctx context.Context, w Watched) (Verdict, error) {
 		}
 		v.Claims = append(v.Claims, cv)
 	}
-	if then != nil {
+	if then != nil && rewritten {
 		v.Rewrite, err = e.s.Rewritten(ctx, then.Commit, e.now.Commit, e.ground(w, then))
 	}
 	return v, err
@@ -156,7 +167,13 @@ func (e *evaluator) tree(t *Snapshot, w Watched) string {
 	key := treeKey{t.Commit, strings.Join(patterns, "\x00")}
 	hash, ok := e.trees[key]
 	if !ok {
-		hash = TreeHash(t.Entries, patterns)
+		t.index()
+		files := e.files(t, w)
+		entries := make([]git.Entry, 0, len(files))
+		for _, f := range files {
+			entries = append(entries, t.byPath[f])
+		}
+		hash = TreeHash(entries, patterns)
 		e.trees[key] = hash
 	}
 	return hash
@@ -246,7 +263,10 @@ func (e *evaluator) files(t *Snapshot, w Watched) []string {
 	if t == e.now {
 		cache = e.bound
 	}
-	for _, p := range append(exactly(w.Files), w.Patterns...) {
+	for _, f := range w.Files {
+		out = append(out, t.under(f)...)
+	}
+	for _, p := range w.Patterns {
 		known, ok := cache[p]
 		if !ok {
 			for _, entry := range t.Entries {
@@ -260,6 +280,25 @@ func (e *evaluator) files(t *Snapshot, w Watched) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// under are a file, or the files below a folder.
+func (t *Snapshot) under(name string) []string {
+	t.index()
+	name = strings.TrimSuffix(name, "/")
+	if _, ok := t.byPath[name]; ok {
+		return []string{name}
+	}
+	var out []string
+	below := name + "/"
+	from, _ := slices.BinarySearchFunc(t.Entries, below, func(e git.Entry, p string) int { return cmp.Compare(e.Path, p) })
+	for _, e := range t.Entries[from:] {
+		if !strings.HasPrefix(e.Path, below) {
+			break
+		}
+		out = append(out, e.Path)
+	}
+	return out
 }
 
 // known gives the full hash of a commit, "" when it is not here.
