@@ -24,7 +24,8 @@ import (
 )
 
 // Bounds of bodies, in bytes. A memory has at most 20 KiB of text; a model or a folder of decisions has thousands of
-// elements, as the readers of model files allow. Whoever may not import any sends at most MaxBody: enough to check a model.
+// elements, as the readers of model files allow; a run has a verdict for every memory. Whoever may not import any sends at most
+// MaxBody: enough to check a model.
 const (
 	MaxBody      = 1 << 20
 	MaxModelBody = 16 << 20
@@ -37,20 +38,29 @@ const (
 	largeWait = 10 * time.Second
 )
 
+// bounds say how large a body may be.
+type bounds struct {
+	most  int64         // bytes, from those in large; MaxBody from all others
+	large []memory.Role // the first is who is meant to send such bodies
+}
+
+// importers are those from whom a model is taken.
+var importers = []memory.Role{memory.RoleReviewer, memory.RoleAdmin}
+
 // BodyLimit is how many bytes the body of a request may have, by its route.
 func (a *API) BodyLimit(r *http.Request) int64 { return cmp.Or(a.limits[a.Route(r)], MaxBody) }
 
 // readBody reads a JSON object into dst. encoding/json takes what people do not mean: fields nobody reads, a field twice,
 // bytes that are no UTF-8; so the tokens are compared with the schema of the document first. Since schemas are closed and
 // no deeper than the types, nothing nests deeper than they do. Rules about values are those of the domain.
-func (a *API) readBody(ctx context.Context, x *exchange, schema *huma.Schema, limit int64, dst any) error {
+func (a *API) readBody(ctx context.Context, x *exchange, schema *huma.Schema, b bounds, dst any) error {
 	if kind := x.r.Header.Get("Content-Type"); kind != "" {
 		if parsed, _, err := mime.ParseMediaType(kind); err != nil || parsed != "application/json" {
 			return withStatus(http.StatusUnsupportedMediaType, problem.Invalidf("Content-Type", "%q is not read here", clip(kind)).
 				Fix("send application/json, as curl does with --json"))
 		}
 	}
-	data, err := a.receive(ctx, x, limit)
+	data, err := a.receive(ctx, x, b)
 	if err != nil {
 		return err
 	}
@@ -76,16 +86,15 @@ func (a *API) readBody(ctx context.Context, x *exchange, schema *huma.Schema, li
 
 // receive reads a body. What is larger than MaxBody waits for its turn before the rest of it is read, and has it until the
 // request ends.
-func (a *API) receive(ctx context.Context, x *exchange, limit int64) ([]byte, error) {
-	mayImport := x.caller.Role == memory.RoleReviewer || x.caller.Role == memory.RoleAdmin
-	bound := limit
-	if !mayImport {
+func (a *API) receive(ctx context.Context, x *exchange, b bounds) ([]byte, error) {
+	bound := b.most
+	if !slices.Contains(b.large, x.caller.Role) {
 		bound = MaxBody
 	}
 	tooLarge := func(err error) error {
 		p := problem.New(problem.TooLarge, "", fmt.Sprintf("the body is larger than %d bytes", bound), "send less at once")
-		if bound < limit {
-			_ = p.Fix("use a token of role reviewer, from whom it may have %d", limit)
+		if bound < b.most {
+			_ = p.Fix("use a token of role %s, from whom it may have %d", b.large[0], b.most)
 		}
 		return p.Because(err)
 	}
@@ -124,7 +133,7 @@ func (a *API) takeTurn(ctx context.Context, x *exchange) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-wait.C:
-		return problem.New(problem.Unavailable, "", "the server works on as many large imports as it can", "try again in a moment")
+		return problem.New(problem.Unavailable, "", "the server works on as many large bodies as it can", "try again in a moment")
 	}
 }
 

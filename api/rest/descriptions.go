@@ -1,6 +1,9 @@
 package rest
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // introduction opens the document and the page. An empty line begins a paragraph.
 var introduction = strings.Join([]string{
@@ -34,7 +37,7 @@ var descriptions = map[string]string{ //nolint:gosec // it is about tokens and h
 	"DecisionList":     "The decisions of a project.",
 	"DecisionReport":   "What an import of decisions changed, by ADR-17.",
 	"Degraded":         "Why an answer may miss something.",
-	"DriftState":       "Whether code and model agree; unknown until that is measured.",
+	"DriftState":       "Whether code and model agree at an element, by the latest tracked run.",
 	"EmbeddingInfo":    "How far memories can be found by meaning.",
 	"EditMemory":       "What is to change around a memory. What is left out stays.",
 	"Element":          "A node of the architecture model.",
@@ -105,10 +108,11 @@ var descriptions = map[string]string{ //nolint:gosec // it is about tokens and h
 
 // descriptionOf says what a field means: in this schema, or wherever it occurs.
 func descriptionOf(schema, field string) string {
-	if d, ok := fieldDescriptions[schema+"."+field]; ok {
-		return d
+	own := schema + "." + field
+	if schema == "WaivedFinding" && driftFieldDescriptions[own] == "" {
+		own = "Finding." + field // it is one, with two fields more
 	}
-	return fieldDescriptions[field]
+	return cmp.Or(driftFieldDescriptions[own], fieldDescriptions[own], fieldDescriptions[field])
 }
 
 // fieldDescriptions says what a field means, by name, or by schema and name.
@@ -213,8 +217,8 @@ var fieldDescriptions = map[string]string{ //nolint:gosec // it is about tokens 
 	"DecisionReport.decisions":       "How many there are now.",
 	"DecisionReport.removed":         "Decisions that are gone.",
 	"Degraded.unindexed":             "How many memories have no vector yet.",
-	"DriftState.since":               "Since when; null while unknown.",
-	"DriftState.state":               "unknown until drift is measured.",
+	"DriftState.since":               "Since when it drifts; null when it does not, or when history does not tell.",
+	"DriftState.state":               "matched, drifted, missing, unbound, or unknown while no run of the tracked branch speaks of it.",
 	"Element.description":            "What it does.",
 	"Element.external":               "It is outside the project.",
 	"Element.group":                  "Its group; levels of groups are separated by slashes.",
@@ -237,7 +241,7 @@ var fieldDescriptions = map[string]string{ //nolint:gosec // it is about tokens 
 	"Factors.relevance":              "Meaning and words together.",
 	"Factors.semantic":               "Nearness in meaning.",
 	"Factors.trust":                  "Whether it was reviewed.",
-	"Flag.flag":                      "verify, disputed, unreviewed, expired, personal, organization, superseded, retired or unreadable.",
+	"Flag.flag":                      "verify, changed, disputed, unreviewed, expired, personal, organization, superseded, retired or unreadable.",
 	"ForgetResponse.memory":          "The memory as it is now.",
 	"HistoryResponse.events":         "What happened to it.",
 	"HistoryResponse.memory":         "The memory as it is now.",

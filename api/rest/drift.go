@@ -61,6 +61,7 @@ func (a *API) drift() {
 		JSON[memory.RunPush]
 	}
 	add(a, endpoint{id: "push-run", method: http.MethodPost, path: pathProject + "/drift/runs", tag: tagDrift, limit: MaxModelBody,
+		large:   append([]memory.Role{memory.RoleCI}, importers...),
 		summary: "Push a run", description: "Stores a comparison of the model with a commit, as `stele drift run --push` makes it. On the tracked branch, from a token that may speak for it, " +
 			"the model becomes the project's, and memories whose ground moved come into doubt. The very same run again changes nothing. For tokens of role ci, and for reviewers.",
 		answers: "What the run did, or would do.",

@@ -80,7 +80,8 @@ func (a *API) model() {
 			return &answer[elementList]{elementList{view.Elements}}, err
 		})
 	add(a, endpoint{id: "list-bindings", method: http.MethodGet, path: pathProject + "/bindings", tag: tagModel,
-		summary: "List bindings", description: "Lists which files belong to which element, and where that is said: in the model, in `stele.yaml`, or on the server.", answers: "The bindings."},
+		summary: "List bindings", description: "Lists which files belong to which element, and where that is said: in the model, in `stele.yaml`, or on the server.",
+		answers: "The bindings."},
 		func(ctx context.Context, x *exchange, _ *ProjectPath) (*answer[bindingList], error) {
 			view, err := a.view(ctx, x)
 			return &answer[bindingList]{bindingList{view.Bindings}}, err

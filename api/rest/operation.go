@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory"
 )
 
 // ProjectPath is the parameter of every path below a project.
@@ -94,10 +95,11 @@ type endpoint struct {
 	answers              string // what the answer is, one sentence
 	status               int    // of success; 200 when 0
 
-	writes  bool  // takes Idempotency-Key
-	matches bool  // takes If-Match
-	limit   int64 // of the body in bytes; MaxBody when 0
-	example any   // of the body
+	writes  bool          // takes Idempotency-Key
+	matches bool          // takes If-Match
+	limit   int64         // of the body in bytes; MaxBody when 0
+	large   []memory.Role // who may send more than MaxBody; importers when nil
+	example any           // of the body
 }
 
 // add makes an operation of an endpoint and what it runs. I holds its parameters by huma's tags, O its answer.
@@ -136,9 +138,12 @@ func add[I, O any](a *API, e endpoint, run func(ctx context.Context, x *exchange
 	for _, status := range refusals {
 		op.Responses[strconv.Itoa(status)] = &huma.Response{Ref: responseRef(status)}
 	}
-	limit := cmp.Or(e.limit, MaxBody)
-	if limit > MaxBody {
-		a.limits[e.method+" "+e.path] = limit
+	size := bounds{most: cmp.Or(e.limit, MaxBody), large: e.large}
+	if size.large == nil {
+		size.large = importers
+	}
+	if size.most > MaxBody {
+		a.limits[e.method+" "+e.path] = size.most
 	}
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		x, admitted := ctx.Value(exchangeKey{}).(*exchange)
@@ -154,7 +159,7 @@ func add[I, O any](a *API, e endpoint, run func(ctx context.Context, x *exchange
 		}
 		if b, ok := any(in).(interface{ body() any }); ok {
 			defer func() { x.release() }() // reading sets it
-			if err := a.readBody(ctx, x, schema, limit, b.body()); err != nil {
+			if err := a.readBody(ctx, x, schema, size, b.body()); err != nil {
 				return nil, a.failure(x.r, err)
 			}
 		}

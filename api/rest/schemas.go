@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"net/http"
 	"reflect"
 	"slices"
@@ -211,7 +212,7 @@ func (a *API) describe() {
 	delete(schemas.Map(), "ErrorDetail")
 	for name, s := range schemas.Map() {
 		t := schemas.TypeFromRef("#/components/schemas/" + name)
-		s.Description = descriptions[name]
+		s.Description = cmp.Or(driftDescriptions[name], descriptions[name])
 		if sent[name] {
 			s.Required = required[name]
 		}
@@ -326,5 +327,6 @@ var required = map[string][]string{
 	"ContextRequest": {"task"}, "TokenRequest": {"name"}, "CreateProject": {"name"}, "AddIdentities": {"identities"},
 	"ImportModel": {"model"}, "ImportDecisions": {"decisions"}, "Model": {"elements"}, "BindElement": {"element"},
 	"Element": {"key", "name", "level"}, "Relationship": {"source", "destination"}, "Binding": {"element", "pattern"}, "Decision": {"id", "title"},
-	"Warning": {"message"},
+	"Warning": {"message"}, "RunPush": {"repository", "ancestors", "report"}, "Report": {"status", "score", "commit", "input_hash"},
+	"Finding": {"fingerprint", "check", "subject"}, "Verdict": {"id"}, "DecideModel": {"accept"},
 }
