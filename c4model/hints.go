@@ -93,7 +93,7 @@ func (h *hints) add(e Element, pattern, source string) {
 var globMeta = strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`)
 
 func (h *hints) property(e Element, name string, believeWords bool) {
-	for _, value := range strings.FieldsFunc(e.Properties[name], func(r rune) bool { return r == ',' || r == ';' || r == '\n' }) {
+	for _, value := range listed(e.Properties[name]) {
 		value = strings.TrimSpace(value)
 		switch {
 		case value == "":
@@ -115,6 +115,20 @@ func (h *hints) property(e Element, name string, believeWords bool) {
 		}
 		h.add(e, pattern, "property "+name)
 	}
+}
+
+// listed splits a property that holds several paths. A comma within braces belongs to a glob.
+func listed(value string) []string {
+	depth := 0
+	return strings.FieldsFunc(value, func(r rune) bool {
+		switch r {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		}
+		return r == ';' || r == '\n' || r == ',' && depth <= 0
+	})
 }
 
 // link takes a link for a path when it points inside the repository; any other link is just a link.

@@ -11,6 +11,20 @@ import (
 	"github.com/stele-dev/stele/internal/problem"
 )
 
+func TestListedKeepsBraces(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string][]string{
+		"a/b":                   {"a/b"},
+		"a, b; c\nd":            {"a", " b", " c", "d"},
+		"/internal/{a,b},cmd/x": {"/internal/{a,b}", "cmd/x"},
+		"a},b":                  {"a}", "b"},
+	} {
+		if got := listed(value); !cmp.Equal(got, want) {
+			t.Errorf("listed(%q) = %q, want %q", value, got, want)
+		}
+	}
+}
+
 func TestNormalizePattern(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ written, want string }{ // "" is refused

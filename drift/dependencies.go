@@ -91,6 +91,11 @@ func (ev *evaluation) cannotShow(p pair, r c4model.Relationship) string {
 			return "both own files of one package, which use each other without imports"
 		}
 	}
+	// Nothing unknown is compared with anything: the import that is missed may be among those that were not understood.
+	const tolerated = 10 // percent
+	if unknown, all := ev.es.unresolved(ev.el, p.from); 100*unknown > tolerated*all {
+		return fmt.Sprintf("%d of the %d imports of %s that may lead to other files could not be resolved", unknown, all, ev.el.all[p.from].Name)
+	}
 	if apart && !ev.es.imported(ev.el, p.to) {
 		return fmt.Sprintf("nothing imports %s: what is deployed apart is reached over a network", ev.el.all[p.to].Name)
 	}

@@ -41,6 +41,7 @@ type edges struct {
 	byPair   map[pair]*edge
 	declared map[pair]bool // by manifests
 	resolver *imports.Resolver
+	open     map[int]ImportTotals // by owner: imports of its own files
 	totals   ImportTotals
 	skipped  []Skip
 }
@@ -154,7 +155,7 @@ func readEdges(ctx context.Context, repo *git.Repository, in *Input, el *element
 	if err != nil {
 		return nil, err
 	}
-	out := &edges{byPair: map[pair]*edge{}, declared: map[pair]bool{}, resolver: r, skipped: skipped}
+	out := &edges{byPair: map[pair]*edge{}, declared: map[pair]bool{}, open: map[int]ImportTotals{}, resolver: r, skipped: skipped}
 	for _, u := range r.Unread() {
 		out.skipped = append(out.skipped, Skip{Path: u.Path, Reason: u.Reason})
 	}
@@ -172,8 +173,10 @@ func readEdges(ctx context.Context, repo *git.Repository, in *Input, el *element
 				out.totals.External++
 			case imports.Unresolved:
 				out.totals.Unresolved++
+				out.note(f, func(t *ImportTotals) { t.Unresolved++ })
 			case imports.Internal:
 				out.totals.Internal++
+				out.note(f, func(t *ImportTotals) { t.Internal++ })
 				out.add(el, f, i, fs.owners(resolution.Files))
 			}
 		}
@@ -249,6 +252,26 @@ func (es *edges) declare(in *Input, el *elements, dependencies []imports.Manifes
 			}
 		}
 	}
+}
+
+// note counts an import for the element that owns the file; those of tests show nothing either way.
+func (es *edges) note(f *file, count func(*ImportTotals)) {
+	if o := f.owner(); o >= 0 && !f.test {
+		t := es.open[o]
+		count(&t)
+		es.open[o] = t
+	}
+}
+
+// unresolved counts the imports of an element, and of what lies in it, that could lead to other files of the repository, and
+// those of them of which nobody knows where they lead.
+func (es *edges) unresolved(el *elements, a int) (unknown, all int) {
+	for o, t := range es.open {
+		if el.inside(o, a) {
+			unknown, all = unknown+t.Unresolved, all+t.Unresolved+t.Internal
+		}
+	}
+	return unknown, all
 }
 
 // shown tells whether the code shows a dependency of anything in a on anything in b.
