@@ -134,6 +134,7 @@ func TestBindRefuses(t *testing.T) {
 		"too many":        {memory.BindRequest{Element: "shop.api", Patterns: make([]string, 201)}, memory.RoleReviewer, problem.Invalid},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := w.c
 			c.Role = test.role
 			if _, err := w.Bind(context.Background(), c, test.r); !problem.Is(err, test.code) {
@@ -141,7 +142,9 @@ func TestBindRefuses(t *testing.T) {
 			}
 		})
 	}
-	if got := w.bound("shop.api"); !slices.Equal(got, []string{"api/** model"}) {
-		t.Errorf("after refusals: %q", got)
-	}
+	t.Cleanup(func() {
+		if got := w.bound("shop.api"); !slices.Equal(got, []string{"api/** model"}) {
+			t.Errorf("after refusals: %q", got)
+		}
+	})
 }

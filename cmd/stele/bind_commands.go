@@ -145,7 +145,7 @@ func (a *app) bindAcceptCommand() *cobra.Command {
 			if out.Changed, err = config.EditRepository(w.place.home(), adding(out.Accepted)); err != nil {
 				return err
 			}
-			return a.answer(out, func(p *printer) { p.accepted(out, least) })
+			return a.answer(out, func(p *printer) { p.accepted(out) })
 		},
 	}
 	modelFlag(c, &model)
@@ -188,7 +188,8 @@ func (a *app) choose(out *accepted) error {
 		}
 		fmt.Fprintf(a.err, "Bind it? [y]es, [n]o, [a]ll that follow, [q]uit asking (%d of %d) ", n+1, len(out.Accepted))
 		line, err := in.ReadString('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
+		ended := errors.Is(err, io.EOF)
+		if err != nil && !ended {
 			return fmt.Errorf("reading the answer: %w", err)
 		}
 		switch answer := strings.ToLower(strings.TrimSpace(line)); {
@@ -197,7 +198,7 @@ func (a *app) choose(out *accepted) error {
 		case answer == "a" || answer == "all":
 			out.Accepted = append(chosen, out.Accepted[n:]...)
 			return nil
-		case answer == "q" || answer == "quit" || err != nil:
+		case answer == "q" || answer == "quit" || ended:
 			out.Left = append(out.Left, out.Accepted[n:]...)
 			out.Accepted = chosen
 			return nil
@@ -310,7 +311,8 @@ func (a *app) bindNoneCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := boundElement{Element: e.Key, Patterns: []boundPattern{}, Reason: strings.Join(strings.Fields(strings.Join(args[1:], " ")), " "), File: w.place.settings(), Warnings: []string{}}
+			out := boundElement{Element: e.Key, Patterns: []boundPattern{}, File: w.place.settings(), Warnings: []string{}}
+			out.Reason = strings.Join(strings.Fields(strings.Join(args[1:], " ")), " ")
 			for _, b := range w.bound {
 				if b.Element == e.Key && b.Source != config.RepositoryFile {
 					out.Warnings = append(out.Warnings, fmt.Sprintf("the model still names %s (%s)", b.Pattern, b.Source))

@@ -127,7 +127,8 @@ func (w *bindings) element(ref string) (c4model.Element, error) {
 			return c4model.Element{}, p
 		}
 	}
-	return c4model.Element{}, problem.New(problem.NotFound, "element", memory.Line(ref)+" is no element of the model", "stele bind list shows what is bound, stele bind suggest what is not")
+	return c4model.Element{}, problem.New(problem.NotFound, "element", memory.Line(ref)+" is no element of the model",
+		"stele bind list shows what is bound, stele bind suggest what is not")
 }
 
 // suggest proposes bindings of at least some confidence, for all elements or for those named.

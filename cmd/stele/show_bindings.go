@@ -58,7 +58,7 @@ func (p *printer) unbound(what string, keys []string) {
 	p.hanging(count(len(keys), "element")+" "+what+": ", indent, memory.Plain(text))
 }
 
-func (p *printer) accepted(a accepted, least float64) {
+func (p *printer) accepted(a accepted) {
 	for _, g := range a.Accepted {
 		p.line("%s  %s  %s", memory.Line(g.Element), memory.Line(g.Pattern), p.paint(faint, count(g.Files, "file")))
 	}

@@ -279,6 +279,20 @@ func (s *search) candidates(e c4model.Element, around []c4model.Element) []*cand
 	for _, c := range out {
 		s.weigh(c, e, parent)
 	}
+	preferFolders(out)
+	out = slices.DeleteFunc(out, func(c *candidate) bool {
+		return c.confidence == 0 || slices.ContainsFunc(out, func(o *candidate) bool { // the same name within itself
+			return o != c && o.confidence >= c.confidence*rival && o.target.path != c.target.path && !o.target.file && below(c.target.path, o.target.path)
+		})
+	})
+	slices.SortStableFunc(out, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(b.confidence, a.confidence), strings.Compare(a.target.path, b.target.path))
+	})
+	return out
+}
+
+// preferFolders puts a folder of the name over a file elsewhere that has it too.
+func preferFolders(out []*candidate) {
 	for _, c := range out {
 		at := slices.IndexFunc(out, func(o *candidate) bool { return !o.target.file && o.confidence >= c.confidence })
 		if c.target.file && at >= 0 && !below(c.target.path, out[at].target.path) {
@@ -291,15 +305,6 @@ func (s *search) candidates(e c4model.Element, around []c4model.Element) []*cand
 			c.confidence = math.Floor(c.confidence*overFile*100) / 100
 		}
 	}
-	out = slices.DeleteFunc(out, func(c *candidate) bool {
-		return c.confidence == 0 || slices.ContainsFunc(out, func(o *candidate) bool { // the same name within itself
-			return o != c && o.confidence >= c.confidence*rival && o.target.path != c.target.path && !o.target.file && below(c.target.path, o.target.path)
-		})
-	})
-	slices.SortStableFunc(out, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(b.confidence, a.confidence), strings.Compare(a.target.path, b.target.path))
-	})
-	return out
 }
 
 // elementForm is a spelling of an element.

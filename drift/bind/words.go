@@ -77,7 +77,8 @@ var kinds = map[string]bool{
 var common = map[string]bool{
 	"api": true, "application": true, "backend": true, "cache": true, "client": true, "common": true, "configuration": true, "consumer": true, "core": true, "data": true,
 	"database": true, "domain": true, "event": true, "frontend": true, "handler": true, "index": true, "infrastructure": true, "internal": true, "job": true,
-	"library": true, "listener": true, "log": true, "main": true, "manager": true, "model": true, "page": true, "producer": true, "public": true, "publisher": true, "queue": true, "route": true, "router": true, "server": true, "service": true,
+	"library": true, "listener": true, "log": true, "main": true, "manager": true, "model": true, "page": true, "producer": true,
+	"public": true, "publisher": true, "queue": true, "route": true, "router": true, "server": true, "service": true,
 	"shared": true, "storage": true, "store": true, "template": true, "tool": true, "type": true, "ui": true, "user": true, "utility": true,
 	"view": true, "web": true, "worker": true,
 }
