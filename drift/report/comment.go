@@ -55,7 +55,7 @@ func Comment(marker string, r *drift.Report, gates []drift.GateResult, about Mem
 	b.gates(gates)
 	if len(fresh) > 0 {
 		b.line("")
-		b.line(fmt.Sprintf("**%s since %s**", counted(len(fresh), "new finding"), code(short(r.Base), maxName)))
+		b.line(fmt.Sprintf("**%s since %s**", counted(len(fresh), "new finding"), code(short(r.Base))))
 		b.findings(fresh, shownNew)
 	}
 	b.memories(about)
@@ -88,9 +88,9 @@ func (b *builder) memories(about Memories) {
 		b.line(title)
 		b.line("")
 		for _, m := range memories[:min(len(memories), shownMemories)] {
-			text := "- " + code(m.Handle, maxName) + " " + prose(m.Kind, maxName)
+			text := "- " + code(m.Handle) + " " + prose(m.Kind, maxName)
 			if m.Element != "" {
-				text += " on " + code(m.Element, maxName)
+				text += " on " + code(m.Element)
 			}
 			if m.Title != "" {
 				text += ": " + prose(m.Title, maxName)
@@ -115,3 +115,12 @@ func (b *builder) memories(about Memories) {
 // Visible writes out what a reader would not see or what would change how the rest is read: control characters, marks of
 // direction, and bytes that are no text.
 func Visible(s string) string { return visible(s) }
+
+// Notes writes remarks as a list, "" when there are none.
+func Notes(notes []string) string {
+	var b builder
+	for _, n := range notes[:min(len(notes), shownOther)] {
+		b.line("- " + prose(n, maxText))
+	}
+	return b.String()
+}
