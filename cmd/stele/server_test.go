@@ -129,6 +129,7 @@ var onServer = []struct {
 	{"confirm", []string{"Tea"}, `Confirmed m-`, exitDone},
 	{"edit", []string{"Tea", "--tag", "brew"}, `tags: brew`, exitDone},
 	{"stats", nil, `memories +\d+ live(?s:.*)compared`, exitDone},
+	{"stats", nil, `memories +\d+ live(?s:.*)compared`, exitDone},
 	{"history", []string{"Tea"}, `by kim \(cli\)`, exitDone},
 	{"timeline", []string{"Tea"}, `> .*Tea`, exitDone},
 	{"why", []string{"api/tea.go:3"}, `Tea is hot`, exitDone},

@@ -111,7 +111,7 @@ func (c *crowd) keep(ctx context.Context, models ...postgres.VectorModel) (strin
 func (c *crowd) search(t *testing.T, org uuid.UUID, exact exactBound, fn func(m *searcher) error) *searcher {
 	t.Helper()
 	var m *searcher
-	err := c.DB.InOrg(t.Context(), org, postgres.TxOptions{ReadOnly: true}, func(tx pgx.Tx) error {
+	err := c.InOrg(t.Context(), org, postgres.TxOptions{ReadOnly: true}, func(tx pgx.Tx) error {
 		m = &searcher{view: &view{tx: tx, org: org, exact: exact, tried: &attempts{}}, sums: sums{}, search: memory.Search{
 			Spaces: []int32{1}, Terms: []string{"x"}, Model: c.model.Model, Vector: c.question, Ranking: memory.DefaultRanking(), Limit: 10}}
 		if _, err := tx.Exec(t.Context(), planner); err != nil {
@@ -237,7 +237,7 @@ func TestABuildThatEndsHalfway(t *testing.T) {
 	}()
 	state := func() (postgres.VectorIndex, bool) {
 		t.Helper()
-		there, err := c.DB.VectorIndexes(ctx)
+		there, err := c.VectorIndexes(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -64,21 +63,33 @@ const (
 // attempts remembers by organization where the index did not suffice. Where standing decides much of what comes first, too
 // many memories have to be looked at beside the nearest; to learn that anew with each recall would cost more than the index
 // saves.
-type attempts struct{ left sync.Map } // organization → *atomic.Int32: recalls until the next attempt
+type attempts struct {
+	mu   sync.Mutex
+	left map[uuid.UUID]int // recalls of an organization until the next attempt
+}
 
 // restAfterMiss is how many recalls of an organization compare all after one for which the index did not suffice.
 const restAfterMiss = 15
 
 // due tells whether a recall is to try the index.
 func (a *attempts) due(org uuid.UUID) bool {
-	left, ok := a.left.Load(org)
-	return !ok || left.(*atomic.Int32).Add(-1) < 0
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.left[org] == 0 {
+		return true
+	}
+	a.left[org]--
+	return false
 }
 
 // missed notes that the index did not suffice.
 func (a *attempts) missed(org uuid.UUID) {
-	left, _ := a.left.LoadOrStore(org, new(atomic.Int32))
-	left.(*atomic.Int32).Store(restAfterMiss)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.left == nil {
+		a.left = map[uuid.UUID]int{}
+	}
+	a.left[org] = restAfterMiss
 }
 
 // nearest finds the nearest vectors of some spaces by the index of their model: parameters are organization, spaces, the
