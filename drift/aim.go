@@ -8,24 +8,9 @@ import (
 )
 
 // Aim completes a watch list for a run: the patterns that the elements of a text are bound to here, and the commits that broke
-// something, of which the server wants to know who knew them. An element without bindings of its own has those of what lies in
-// it. The list itself stays as it is.
+// something, of which the server wants to know who knew them. The list itself stays as it is.
 func Aim(in *Input, r *Report, watched []evidence.Watched) []evidence.Watched {
-	el := newElements(in)
-	patterns := make([][]string, len(el.all))
-	for i := range el.all {
-		at := el.bindings[i]
-		if len(at) == 0 {
-			for j := range el.all {
-				if j != i && el.inside(j, i) {
-					at = append(at, el.bindings[j]...)
-				}
-			}
-		}
-		for _, b := range at {
-			patterns[i] = append(patterns[i], in.Bindings[b].Pattern)
-		}
-	}
+	bound := newBounds(in.Model, in.Bindings)
 	breaking := []string{}
 	for _, f := range r.Findings {
 		if f.Since != nil && f.Since.Cause == CodeChanged && !slices.Contains(breaking, f.Since.Commit) {
@@ -35,12 +20,54 @@ func Aim(in *Input, r *Report, watched []evidence.Watched) []evidence.Watched {
 	out := slices.Clone(watched)
 	for i := range out {
 		w := &out[i]
-		w.Patterns, w.Breaking = slices.Clone(w.Patterns), breaking
-		for _, key := range w.Elements {
-			if at, ok := el.byKey[c4model.FoldKey(key)]; ok {
-				w.Patterns = append(w.Patterns, patterns[at]...)
+		w.Patterns, w.Breaking = append(slices.Clone(w.Patterns), bound.of(w.Elements)...), breaking
+	}
+	return out
+}
+
+// Bound gives the patterns that elements, by their keys, are bound to: an element without bindings of its own has those of
+// what lies in it. Elements stand in the model with parents before children.
+func Bound(m *c4model.Model, bindings []c4model.Binding, keys []string) []string {
+	return newBounds(m, bindings).of(keys)
+}
+
+// bounds are the patterns of each element of a model.
+type bounds struct {
+	el       *elements
+	bindings []c4model.Binding
+	patterns map[int][]string // of the elements that were asked for
+}
+
+func newBounds(m *c4model.Model, bindings []c4model.Binding) *bounds {
+	return &bounds{newElements(&Input{Model: m, Bindings: bindings}), bindings, map[int][]string{}}
+}
+
+func (b *bounds) of(keys []string) []string {
+	var out []string
+	for _, key := range keys {
+		if at, ok := b.el.byKey[c4model.FoldKey(key)]; ok {
+			out = append(out, b.at(at)...)
+		}
+	}
+	return out
+}
+
+func (b *bounds) at(i int) []string {
+	if known, ok := b.patterns[i]; ok {
+		return known
+	}
+	at := b.el.bindings[i]
+	if len(at) == 0 {
+		for j := range b.el.all {
+			if j != i && b.el.inside(j, i) {
+				at = append(at, b.el.bindings[j]...)
 			}
 		}
 	}
+	out := make([]string, 0, len(at))
+	for _, n := range at {
+		out = append(out, b.bindings[n].Pattern)
+	}
+	b.patterns[i] = out
 	return out
 }

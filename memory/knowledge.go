@@ -76,6 +76,11 @@ func (s *Service) mapOf(ctx context.Context, v View, project uuid.UUID) (Map, er
 	if out.LastMemoryAt, err = v.LastMemoryAt(ctx, orderedSpaceIDs(spaces, keys[:1])); err != nil {
 		return Map{}, err
 	}
+	runs, err := v.LatestTracked(ctx, project)
+	if err != nil {
+		return Map{}, err
+	}
+	drifted := driftStates(elements, runs)
 	byElement := make(map[uuid.UUID]ElementCoverage, len(covered))
 	for _, e := range covered {
 		byElement[e.Element] = e
@@ -83,6 +88,7 @@ func (s *Service) mapOf(ctx context.Context, v View, project uuid.UUID) (Map, er
 	for _, e := range elements {
 		if e.InScope {
 			cell := s.cell(e, byElement[e.ID], now)
+			cell.Drift = drifted[c4model.FoldKey(e.Key)]
 			out.Elements = append(out.Elements, cell)
 			if cell.Documented {
 				out.Documented++
@@ -100,7 +106,7 @@ func (s *Service) cell(e Element, known ElementCoverage, now time.Time) MapEleme
 	cell := MapElement{
 		Key: e.Key, Name: e.Name, Level: string(e.Level), Parent: e.Parent, Documented: known.Facts > 0,
 		Memories: make(map[Kind]int, len(Kinds)), Verify: known.Doubted,
-		Drift: DriftState{State: "unknown"}, Activity: Activity{Sessions: known.Sessions},
+		Activity: Activity{Sessions: known.Sessions},
 	}
 	for _, k := range Kinds {
 		cell.Memories[k] = known.Counts[k]

@@ -144,7 +144,11 @@ func (s *Service) Confirm(ctx context.Context, c Caller, r ConfirmRequest) (Memo
 			}
 			return tx.Audit(ctx, c, AuditEntry{At: now, Verb: VerbDispute, Subject: rec.ID, Revision: rec.Revision})
 		}
-		seen, err := s.assume(ctx, tx, c, r.Seen)
+		seen, err := seenOn(ctx, tx, c, r.Seen, rec.Elements, rec.Paths)
+		if err != nil {
+			return err
+		}
+		seen, err = s.assume(ctx, tx, c, seen)
 		if err != nil {
 			return err
 		}

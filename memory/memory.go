@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -100,6 +101,9 @@ type Seen struct {
 	Branch  string `json:"branch"`
 	Tree    string `json:"tree"`              // hash of the bound files
 	Assumed bool   `json:"assumed,omitempty"` // taken from the last tracked run, not from the writer
+	// TreeOf tells Tree of the working tree by the patterns of the files that count, which are known only when the memory has
+	// its elements; nil where there is no working tree, "" when it cannot be told.
+	TreeOf func(ctx context.Context, patterns []string) string `json:"-"`
 }
 
 // ElementRef names an element of the model that a memory is attached to.

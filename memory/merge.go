@@ -101,7 +101,11 @@ func (s *Service) restate(ctx context.Context, tx Tx, c Caller, e, r *Record, at
 		}
 	}
 	if d.Imported == nil {
-		conf := Confirmation{Memory: e.ID, At: d.now, Seen: d.Seen, Reviewed: !d.unreviewed}
+		seen, err := seenOn(ctx, tx, c, d.Seen, e.Elements, e.Paths)
+		if err != nil {
+			return err
+		}
+		conf := Confirmation{Memory: e.ID, At: d.now, Seen: seen, Reviewed: !d.unreviewed}
 		if e.expired(d.now) {
 			conf.SetExpires, conf.Expires = true, d.expires // it was said again, so it holds for as long as it was said now
 		}

@@ -292,7 +292,7 @@ type MapElement struct {
 	Activity   Activity     `json:"activity"`
 }
 
-// DriftState is unknown until drift runs exist.
+// DriftState says whether code and model agree at an element, by the latest tracked run of each repository.
 type DriftState struct {
 	State string     `json:"state"`
 	Since *time.Time `json:"since"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -234,7 +235,7 @@ func (c Caller) mayPushRuns() error {
 func (c Caller) mayTrack() bool { return c.mayReview() || c.Role == RoleCI && c.Tracked }
 
 func (p *RunPush) check() error {
-	const maxName, hashLength = 500, 40
+	const maxName, hashLength, maxHash = 500, 40, 64 // of SHA-1 and of SHA-256
 	switch {
 	case strings.TrimSpace(p.Repository) == "" || len(p.Repository) > maxName || hasControl(p.Repository):
 		return problem.Invalidf("repository", "%q names no repository", clip(p.Repository, 80)).Fix("send host/owner/name, as `stele drift run --push` does")
@@ -244,27 +245,98 @@ func (p *RunPush) check() error {
 		return problem.Invalidf("ancestors", "there are %d, between 1 and %d are taken", len(p.Ancestors), MaxAncestors).Fix("send the first parents of the commit, newest first, itself first")
 	case p.Ancestors[0] != p.Report.Commit:
 		return problem.Invalidf("ancestors", "the first is not the commit of the report").Fix("send the commit itself first")
-	case p.Report.Status != drift.Checked && p.Report.Status != drift.NotChecked || len(p.Report.InputHash) > maxName || p.Report.InputHash == "":
+	case p.Report.Status != drift.Checked && p.Report.Status != drift.NotChecked || len(p.Report.InputHash) > maxName || p.Report.InputHash == "" || hasControl(p.Report.InputHash):
 		return problem.Invalidf("report", "it is no report of a run").Fix("send what `stele drift run --json` prints")
 	case len(p.Report.Findings)+len(p.Report.Waived) > maxRunFindings:
 		return problem.Invalidf("report", "it has more than %d findings", maxRunFindings).Fix("check that the model is the one of this repository")
 	case len(p.Verdicts) > maxVerdicts:
 		return problem.Invalidf("verdicts", "there are more than %d", maxVerdicts)
-	case p.Report.Score != nil && (*p.Report.Score < 0 || *p.Report.Score > 100) || (p.Report.Score == nil) != (p.Report.Status == drift.NotChecked):
+	case (p.Report.Score == nil) != (p.Report.Status == drift.NotChecked):
 		return problem.Invalidf("report", "its score and its status contradict each other").Fix("send what `stele drift run --json` prints")
+	case !plausible(&p.Report):
+		return problem.Invalidf("report", "it holds numbers or characters that no run gives").Fix("send what `stele drift run --json` prints")
 	}
 	for _, id := range p.Ancestors {
-		if len(id) < hashLength || strings.Trim(id, "0123456789abcdef") != "" {
+		if len(id) < hashLength || len(id) > maxHash || strings.Trim(id, "0123456789abcdef") != "" {
 			return problem.Invalidf("ancestors", "%q is no commit", clip(id, 80)).Fix("send full hashes")
 		}
 	}
-	if p.Model != nil {
-		if err := p.Model.Check(); err != nil {
-			return err
-		}
-		return checkBindings(p.Bindings)
+	if p.Model == nil {
+		return nil
 	}
-	return nil
+	if hasNUL(reflect.ValueOf(p.Model)) || hasNUL(reflect.ValueOf(p.Bindings)) || len(p.Source) > maxName || hasControl(p.Source) {
+		return problem.Invalidf("model", "it holds characters that no model has").Fix("send what `stele drift run --push` reads")
+	}
+	if err := p.Model.Check(); err != nil {
+		return err
+	}
+	return checkBindings(p.Bindings)
+}
+
+// plausible tells whether a report can be stored and added up with others: shares are percentages, no part is more than the
+// whole, and no text holds the one character that a database cannot.
+func plausible(r *drift.Report) bool {
+	const most = 1 << 30
+	percent := func(p *int) bool { return p == nil || *p >= 0 && *p <= 100 }
+	part := func(passed, weight int) bool { return 0 <= passed && passed <= weight && weight < most }
+	ok := percent(r.Score) && percent(r.Coverage) && part(r.Passed, r.Weight) && 0 <= r.EngineVersion && r.EngineVersion < most
+	for _, tallies := range []map[string]drift.Tally{r.Levels, r.Elements} {
+		for _, t := range tallies {
+			ok = ok && part(t.Passed, t.Weight)
+		}
+	}
+	return ok && !hasNUL(reflect.ValueOf(r))
+}
+
+// whole fills in what a report left out, so that it reads as any other.
+func whole(r drift.Report) drift.Report {
+	r.Findings, r.Waived, r.Unverified = some(r.Findings), some(r.Waived), some(r.Unverified)
+	r.Unbound, r.Skipped, r.Warnings = some(r.Unbound), some(r.Skipped), some(r.Warnings)
+	for _, m := range []*map[string]drift.Tally{&r.Levels, &r.Elements} {
+		if *m == nil {
+			*m = map[string]drift.Tally{}
+		}
+	}
+	return r
+}
+
+func some[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// hasNUL looks at every text of a value.
+func hasNUL(v reflect.Value) bool {
+	switch v.Kind() { //nolint:exhaustive // the others hold no text
+	case reflect.String:
+		return strings.Contains(v.String(), "\x00")
+	case reflect.Pointer, reflect.Interface:
+		return !v.IsNil() && hasNUL(v.Elem())
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if hasNUL(v.Index(i)) {
+				return true
+			}
+		}
+	case reflect.Map:
+		for entry := v.MapRange(); entry.Next(); {
+			if hasNUL(entry.Key()) || hasNUL(entry.Value()) {
+				return true
+			}
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return false
+		}
+		for i := range v.NumField() {
+			if hasNUL(v.Field(i)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func hasControl(s string) bool {
@@ -316,7 +388,7 @@ const abbreviated = 7
 
 // words says what began, in which commit, by whom.
 func words(f drift.Finding) string {
-	text := f.Message
+	text := Line(f.Message)
 	if f.Since != nil {
 		text += fmt.Sprintf(", since %s (%s, %s: %s)", f.Since.Commit[:min(len(f.Since.Commit), abbreviated)], Line(f.Since.Author), f.Since.Time.UTC().Format(time.DateOnly), Line(f.Since.Subject))
 	}

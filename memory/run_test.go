@@ -141,7 +141,7 @@ func TestRunThatIsNoEventOfTheCode(t *testing.T) {
 		"the memory knew, by tree": func(p *memory.RunPush) { p.Verdicts[0].AsSeen = true },
 		"the memory knew, commit":  func(p *memory.RunPush) { p.Verdicts[0].Contains = []string{commit(2)} },
 		"moved, evidence elsewhere": func(p *memory.RunPush) {
-			p.Report.Findings[0].Outcome, p.Verdicts[0].Claims[0].State = drift.Moved, evidence.Moved
+			p.Report.Findings[0].Outcome, p.Verdicts[0].Claims[0].State, p.Verdicts[0].Claims[0].Evidence = drift.Moved, evidence.Moved, true
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,6 +177,7 @@ func TestRunFollowsEvidence(t *testing.T) {
 	_, err := w.ImportModel(context.Background(), w.c, shopModel())
 	w.must(err)
 	m := w.remember(memory.RememberRequest{Content: "`stripHeaders` and `neverThere` drop long headers", Elements: []string{"shop.api"}}).Memory
+	declared := false
 	judge := func(n int, state evidence.State, rewrite *evidence.Rewrite) memory.RunAnswer {
 		t.Helper()
 		w.now = w.now.Add(time.Minute)
@@ -189,7 +190,7 @@ func TestRunFollowsEvidence(t *testing.T) {
 				if i > 0 {
 					s = evidence.Gone
 				}
-				v.Claims = append(v.Claims, evidence.ClaimVerdict{Claim: claimOf(c), State: s, Before: []string{"api/a.go"}, Now: []string{"api/a.go"}})
+				v.Claims = append(v.Claims, evidence.ClaimVerdict{Claim: claimOf(c), State: s, Evidence: declared, Before: []string{"api/a.go"}, Now: []string{"api/a.go"}})
 			}
 			p.Verdicts = []evidence.Verdict{v}
 		})
@@ -200,34 +201,45 @@ func TestRunFollowsEvidence(t *testing.T) {
 		t.Errorf("a claim that was never found: %+v", a)
 	}
 	if a := judge(2, evidence.Holds, nil); len(a.Doubted) != 0 {
-		t.Errorf("a claim that holds: %+v", a)
+		t.Errorf("a claim that the code mentions: %+v", a)
 	}
-	if a := judge(3, evidence.Gone, nil); len(a.Doubted) != 1 || a.Doubted[0].Cause != "evidence_gone" {
+	if a := judge(3, evidence.Gone, nil); len(a.Doubted) != 0 {
+		t.Errorf("a claim that the code mentioned is gone: %+v", a)
+	}
+	declared = true
+	if a := judge(4, evidence.Holds, nil); len(a.Doubted) != 0 {
+		t.Errorf("a claim that the code declares: %+v", a)
+	}
+	declared = false
+	if a := judge(5, evidence.Moved, nil); len(a.Doubted) != 0 {
+		t.Errorf("evidence that is only mentioned now: %+v", a)
+	}
+	if a := judge(6, evidence.Gone, nil); len(a.Doubted) != 1 || a.Doubted[0].Cause != "evidence_gone" {
 		t.Errorf("evidence that is gone: %+v", a)
 	}
 	if f := w.get(m.Handle).Flags; len(f) != 1 || !strings.Contains(f[0].Reason, "`stripHeaders`") {
 		t.Errorf("flags %+v", f)
 	}
-	if a := judge(4, evidence.Gone, nil); len(a.Doubted) != 0 {
+	if a := judge(7, evidence.Gone, nil); len(a.Doubted) != 0 {
 		t.Errorf("twice: %+v", a)
 	}
-	if a := judge(5, evidence.Holds, nil); a.Withdrawn != 1 || len(w.get(m.Handle).Flags) != 0 {
+	if a := judge(8, evidence.Holds, nil); a.Withdrawn != 1 || len(w.get(m.Handle).Flags) != 0 {
 		t.Errorf("evidence that is back: %+v, %v", a, w.get(m.Handle).Flags)
 	}
-	judge(6, evidence.Gone, nil)
+	judge(9, evidence.Gone, nil)
 	_, err = w.Confirm(context.Background(), w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
 	w.must(err)
-	if a := judge(7, evidence.Gone, nil); len(a.Doubted) != 0 {
+	if a := judge(10, evidence.Gone, nil); len(a.Doubted) != 0 {
 		t.Errorf("evidence that was forgotten by confirming: %+v", a)
 	}
-	judge(8, evidence.Gone, &evidence.Rewrite{Lines: 100, Gone: 18})
+	judge(11, evidence.Gone, &evidence.Rewrite{Lines: 100, Gone: 18})
 	if f := w.get(m.Handle).Flags; len(f) != 1 || f[0].Flag != "changed" || !strings.HasPrefix(f[0].Reason, "18 %") {
 		t.Errorf("changed a little: %+v", f)
 	}
-	if a := judge(9, evidence.Gone, &evidence.Rewrite{Lines: 100, Gone: 50}); len(a.Doubted) != 1 || a.Doubted[0].Cause != "rewritten" {
+	if a := judge(12, evidence.Gone, &evidence.Rewrite{Lines: 100, Gone: 50}); len(a.Doubted) != 1 || a.Doubted[0].Cause != "rewritten" {
 		t.Errorf("rewritten: %+v", a)
 	}
-	if a := judge(10, evidence.Gone, &evidence.Rewrite{Lines: 100, Gone: 60}); len(a.Doubted) != 0 {
+	if a := judge(13, evidence.Gone, &evidence.Rewrite{Lines: 100, Gone: 60}); len(a.Doubted) != 0 {
 		t.Errorf("rewritten, twice: %+v", a)
 	}
 }
@@ -243,7 +255,7 @@ func TestRunsAreRefused(t *testing.T) {
 		"contradict each":       func(p *memory.RunPush) { p.Report.Score = nil },
 		"no report of a run":    func(p *memory.RunPush) { p.Report.InputHash = "" },
 		"between 1 and":         func(p *memory.RunPush) { p.Ancestors = make([]string, 1000) },
-		"contradict each other": func(p *memory.RunPush) { bad := 101; p.Report.Score = &bad },
+		"numbers or characters": func(p *memory.RunPush) { bad := 101; p.Report.Score = &bad },
 	} {
 		if says == "control" {
 			says = "no name of a branch"

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/robfig/cron/v3"
 
+	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/drift"
 	"github.com/stele-dev/stele/drift/evidence"
 	"github.com/stele-dev/stele/internal/problem"
@@ -76,19 +77,8 @@ func (s *Service) Watch(ctx context.Context, c Caller, after string) (WatchList,
 }
 
 func watch(r *Record, known map[int]EvidenceState) evidence.Watched {
-	w := evidence.Watched{ID: r.ID.String(), Elements: []string{}, Files: []string{}, Patterns: []string{}, Breaking: []string{}, Claims: []evidence.WatchedClaim{}}
-	for _, e := range r.Elements {
-		if !e.Orphan {
-			w.Elements = append(w.Elements, e.Key)
-		}
-	}
-	for _, p := range r.Paths {
-		if strings.ContainsAny(p, "*?[{") {
-			w.Patterns = append(w.Patterns, p)
-		} else {
-			w.Files = append(w.Files, p)
-		}
-	}
+	w := groundOf(r.Elements, r.Paths)
+	w.ID = r.ID.String()
 	if r.Seen != nil {
 		w.Seen, w.SeenTree = r.Seen.Commit, r.Seen.Tree
 	}
@@ -100,6 +90,60 @@ func watch(r *Record, known map[int]EvidenceState) evidence.Watched {
 		w.Claims = append(w.Claims, evidence.WatchedClaim{Text: c.Text, Kind: c.Kind, Evidence: held, Where: known[i].FoundIn})
 	}
 	return w
+}
+
+// groundOf is where a memory hangs.
+func groundOf(elements []ElementRef, paths []string) evidence.Watched {
+	w := evidence.Watched{Elements: []string{}, Files: []string{}, Patterns: []string{}, Breaking: []string{}, Claims: []evidence.WatchedClaim{}}
+	for _, e := range elements {
+		if !e.Orphan {
+			w.Elements = append(w.Elements, e.Key)
+		}
+	}
+	for _, p := range paths {
+		if strings.ContainsAny(p, "*?[{") {
+			w.Patterns = append(w.Patterns, p)
+		} else {
+			w.Files = append(w.Files, p)
+		}
+	}
+	return w
+}
+
+// seenOn completes what a writer saw: the state of the files that a run will look at for a memory with these elements and
+// paths. Bindings that only the server knows are left out, since runs do not look at them unless they are asked to.
+func seenOn(ctx context.Context, v View, c Caller, seen *Seen, elements []ElementRef, paths []string) (*Seen, error) {
+	if seen == nil || seen.TreeOf == nil {
+		return seen, nil
+	}
+	out := *seen
+	out.TreeOf = nil
+	w := groundOf(elements, paths)
+	if len(w.Elements) > 0 && c.Project != uuid.Nil {
+		known, err := v.Elements(ctx, c.Project, false)
+		if err != nil {
+			return nil, err
+		}
+		bound, err := v.Bindings(ctx, c.Project)
+		if err != nil {
+			return nil, err
+		}
+		m := &c4model.Model{Elements: make([]c4model.Element, len(known))}
+		for i, e := range known {
+			m.Elements[i] = e.Element
+		}
+		bindings := make([]c4model.Binding, 0, len(bound))
+		for _, b := range bound {
+			if b.Source != ServerBinding && b.Repository == "" {
+				bindings = append(bindings, b.Binding)
+			}
+		}
+		w.Patterns = append(w.Patterns, drift.Bound(m, bindings, w.Elements)...)
+	}
+	if patterns := w.Bound(); len(patterns) > 0 {
+		out.Tree = seen.TreeOf(ctx, patterns)
+	}
+	return &out, nil
 }
 
 // RunQuery asks for runs of a project, newest first.

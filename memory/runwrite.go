@@ -52,7 +52,7 @@ func (w *runWrite) run() error {
 	w.out = RunAnswer{RunID: newID().String(), NewFindings: []string{}, Stamped: []string{}, Doubted: []DoubtedMemory{}, Warnings: []string{}}
 	run := Run{
 		Project: w.c.Project, Repository: w.p.Repository, Branch: w.p.Branch, Ancestors: w.p.Ancestors, ArrivedAt: w.now,
-		Actor: AuthorName(w.c.Agent, w.c.User), Report: w.p.Report,
+		Actor: AuthorName(w.c.Agent, w.c.User), Report: whole(w.p.Report),
 	}
 	run.ID = uuid.MustParse(w.out.RunID)
 	if err := w.place(&run); err != nil || w.out.Repeated {
@@ -309,7 +309,7 @@ func (w *runWrite) evidenceHolds(id uuid.UUID, v evidence.Verdict) bool {
 				return false
 			}
 		case evidence.Holds, evidence.Moved:
-			holds = true
+			holds = holds || c.Evidence || w.known[id][i].State == evidenceHeld
 		case evidence.NeverFound:
 		}
 	}
@@ -435,7 +435,9 @@ func (w *runWrite) judgeEvidence() error {
 	return nil
 }
 
-// judgeClaims takes the verdicts by their place in the memory's own list of claims; one about another text is not heard.
+// judgeClaims takes the verdicts by their place in the memory's own list of claims; one about another text is not heard. A claim
+// becomes evidence where the code declares what it names: a name that is only used or mentioned comes and goes without any
+// meaning. From then on it is held for as long as it is there at all.
 func (w *runWrite) judgeClaims(r *Record, v evidence.Verdict, known map[int]EvidenceState) error {
 	claims := r.claims()
 	states := map[int]EvidenceState{}
@@ -447,7 +449,7 @@ func (w *runWrite) judgeClaims(r *Record, v evidence.Verdict, known map[int]Evid
 		before := known[i].State
 		switch verdict.State {
 		case evidence.Holds, evidence.Moved:
-			if before != evidenceForgotten {
+			if before != evidenceForgotten && (before != "" || verdict.Evidence) {
 				states[i] = EvidenceState{State: evidenceHeld, FoundIn: firstPaths(verdict.Now)}
 			}
 		case evidence.Gone:

@@ -269,7 +269,7 @@ func (v *view) scanRecords(found map[uuid.UUID]*memory.Record) func(pgx.Rows) er
 			if successorHandle != nil {
 				r.SupersededBy = *successorHandle
 			}
-			if seen != (memory.Seen{}) {
+			if seen.Commit != "" || seen.Branch != "" || seen.Tree != "" || seen.Assumed {
 				r.Seen = &seen
 			}
 			r.Author = memory.AuthorName(r.Agent, r.User)
