@@ -17,6 +17,7 @@ import (
 	"github.com/stele-dev/stele/api"
 	"github.com/stele-dev/stele/api/mcp"
 	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/drift"
 	"github.com/stele-dev/stele/internal/postgres/pgtest"
 	"github.com/stele-dev/stele/internal/secret"
 	"github.com/stele-dev/stele/memory"
@@ -43,6 +44,7 @@ type tenant struct {
 	memory      memory.Memory // in shop
 	other       memory.Memory // in depot
 	personal    memory.Memory // of the admin
+	run         string        // id of a comparison of shop
 	tokens      map[string]string
 	tokenIDs    map[string]uuid.UUID
 }
@@ -130,6 +132,12 @@ func (w *world) tenant(name string) tenant {
 	out, err := w.service.Remember(ctx, n.admin, memory.RememberRequest{Content: "Private is " + canary(name, "personal") + ".", Scope: memory.Personal})
 	must(err)
 	n.personal = out.Memory
+	score := 100
+	commit := strings.Repeat("a", 40)
+	pushed, err := w.service.PushRun(ctx, n.admin, memory.RunPush{Repository: "example.org/" + name + "/shop", Branch: "main", DefaultBranch: "main", Tracked: true,
+		Ancestors: []string{commit}, Report: drift.Report{Status: drift.Checked, Score: &score, Commit: commit, InputHash: "1"}})
+	must(err)
+	n.run = pushed.RunID
 	for holder, r := range map[string]memory.TokenRequest{
 		ciToken: {Role: memory.RoleCI}, ciCreating: {Role: memory.RoleCI, CreateProjects: true}, agentToken: {Role: memory.RoleAgent},
 		agentOfShop: {Role: memory.RoleAgent, Project: "shop"}, agentOfDepot: {Role: memory.RoleAgent, Project: "depot"},

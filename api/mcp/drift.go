@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/stele-dev/stele/drift"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -35,15 +36,31 @@ func driftScore(ctx context.Context, c *call, _ driftScoreArgs) (memory.DriftSco
 	return s, memory.RenderDriftScore(s), nil
 }
 
-func driftDetails(ctx context.Context, c *call, a driftDetailsArgs) (memory.RunReport, string, error) {
+// maxFindings bounds the findings of one answer: a model reads all of them, and more than these is a list for the command line.
+const maxFindings = 100
+
+// driftReport is the shape of an answer that is a run.
+type driftReport struct {
+	Run     memory.RunSummary `json:"run"`
+	Report  drift.Report      `json:"report"`
+	Omitted int               `json:"omitted"` // findings left out; name an element to see its own
+}
+
+func driftDetails(ctx context.Context, c *call, a driftDetailsArgs) (driftReport, string, error) {
 	r, err := c.DriftRun(ctx, c.caller, a.Run)
 	if err != nil {
-		return r, "", err
+		return driftReport{}, "", err
 	}
 	if a.Element != "" {
 		r = r.Of(a.Element)
 	}
-	return r, memory.RenderRunReport(r), nil
+	text := memory.RenderRunReport(r)
+	// Keys of elements must not be turned into camelCase, as names of fields are; findings name what has one.
+	r.Report.Elements, r.Report.None = nil, nil
+	shown := min(len(r.Report.Findings), maxFindings)
+	out := driftReport{Run: r.Run, Report: r.Report, Omitted: len(r.Report.Findings) - shown}
+	out.Report.Findings = r.Report.Findings[:shown]
+	return out, text, nil
 }
 
 func driftHistory(ctx context.Context, c *call, a driftHistoryArgs) (driftRuns, string, error) {

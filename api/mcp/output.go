@@ -45,10 +45,7 @@ func outputType(t reflect.Type) string {
 	case reflect.Slice:
 		return `{"type":"array","items":` + outputType(t.Elem()) + `}`
 	case reflect.Pointer:
-		if t.Elem() == reflect.TypeFor[string]() || t.Elem().Implements(reflect.TypeFor[fmt.Stringer]()) {
-			return orNull(`{"type":"string"}`)
-		}
-		return orNull(`{"type":"object"}`)
+		return orNull(outputType(t.Elem()))
 	default:
 		return `{"type":"object"}`
 	}

@@ -23,6 +23,7 @@ import (
 	protocol "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/stele-dev/stele/api/mcp"
+	"github.com/stele-dev/stele/drift"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -99,6 +100,31 @@ func (d *domain) Forget(_ context.Context, c memory.Caller, r memory.ForgetReque
 
 func (d *domain) Restore(_ context.Context, c memory.Caller, ref string) (memory.Memory, error) {
 	return sample(), d.asked("restore", c, ref)
+}
+
+func (d *domain) DriftScore(_ context.Context, c memory.Caller) (memory.DriftScore, error) {
+	score := 87
+	return memory.DriftScore{Status: drift.Checked, Score: &score, Levels: map[string]drift.Tally{"container": {Score: 87, Passed: 7, Weight: 8}},
+		Findings: 1, Runs: []memory.RunSummary{sampleRun()}}, d.asked("score", c, nil)
+}
+
+func (d *domain) DriftRun(_ context.Context, c memory.Caller, id string) (memory.RunReport, error) {
+	r := drift.Report{Status: drift.Checked, Elements: map[string]drift.Tally{"shop.pay_api": {}}, None: map[string]string{"shop.old_api": "gone"}}
+	for n := range 150 {
+		r.Findings = append(r.Findings, drift.Finding{Fingerprint: fmt.Sprint(n), Check: drift.Existence, Element: []string{"shop.api", "shop.pay_api"}[n%2],
+			Subject: "api/**", Message: "no file matches api/**", Since: &drift.Since{Commit: "0123456789abcdef", Author: "Ana", Subject: "Move <it>"}})
+	}
+	return memory.RunReport{Run: sampleRun(), Report: r}, d.asked("run", c, id)
+}
+
+func (d *domain) DriftHistory(_ context.Context, c memory.Caller, q memory.RunQuery) ([]memory.RunSummary, error) {
+	return []memory.RunSummary{sampleRun()}, d.asked("history", c, q)
+}
+
+func sampleRun() memory.RunSummary {
+	score := 87
+	return memory.RunSummary{ID: "0190aaaa-0000-7000-8000-0000000000aa", Repository: "example.org/shop", Branch: "main", Commit: "0123456789abcdef",
+		ArrivedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Tracked: true, Status: "checked", Score: &score, NewFindings: 1, Doubted: 2}
 }
 
 func (d *domain) Service() mcp.Service { return d }
@@ -259,7 +285,7 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 	arguments := map[string]string{
 		"remember": `{"content":"x"}`, "recall": `{}`, "confirm_memory": `{"memory":"m-aaaaaaa"}`, "get_memories": `{"memory":"m-aaaaaaa"}`,
 		"timeline": `{"memory":"m-aaaaaaa"}`, "find_relevant_context": `{"task":"x"}`, "knowledge_map": `{}`, "forget_memory": `{"memory":"m-aaaaaaa"}`,
-		"restore_memory": `{"memory":"m-aaaaaaa"}`,
+		"restore_memory": `{"memory":"m-aaaaaaa"}`, "get_drift_score": `{}`, "get_drift_details": `{}`, "get_drift_history": `{}`,
 	}
 	for _, tool := range list.Tools {
 		got, text := callTool(t, c, tool.Name, arguments[tool.Name])

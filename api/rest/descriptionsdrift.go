@@ -76,7 +76,7 @@ var driftFieldDescriptions = map[string]string{
 	"DriftSettingsChange.tracked_branch": "The short name of a branch; empty for the default branch that runs name.",
 
 	"FileTotals.owned":  "Those that an element is bound to.",
-	"FileTotals.source": "All of them; generated, vendored and test data files apart.",
+	"FileTotals.source": "Those that a model should own: without generated, vendored and test files, and without examples, documents and scripts that no element owns.",
 
 	"Finding.check":       "existence, language_mismatch, absent_dependency, undocumented_dependency, undocumented_code, ambiguous_binding or dangling_reference.",
 	"Finding.element":     "The key of the element; of a dependency, its source.",

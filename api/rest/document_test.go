@@ -160,7 +160,7 @@ func TestReferencesAreMarked(t *testing.T) {
 		mark := extensions["x-stele-ref"]
 		if mark != nil {
 			got[at] = mark
-		} else if slices.Contains([]string{"project", "projects", "memory", "memories", "element", "elements", "token", "supersedes"}, name) {
+		} else if slices.Contains([]string{"project", "projects", "memory", "memories", "element", "elements", "token", "supersedes", "run"}, name) {
 			t.Errorf("%s holds ids and is not marked", at)
 		}
 	}
@@ -188,7 +188,7 @@ func TestReferencesAreMarked(t *testing.T) {
 	for _, mark := range got {
 		kinds[mark] = true
 	}
-	if len(kinds) != 4 || got["RememberRequest.supersedes"] != "memory" || got["RecallRequest.projects"] != "project" {
+	if len(kinds) != 5 || got["RememberRequest.supersedes"] != "memory" || got["RecallRequest.projects"] != "project" {
 		t.Errorf("marked are %v", got)
 	}
 }

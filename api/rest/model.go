@@ -111,7 +111,7 @@ func (a *API) model() {
 			return &answer[bindingPatch]{bindingPatch{config.BindingLines(lines), some(open)}}, err
 		})
 	add(a, endpoint{id: "list-decisions", method: http.MethodGet, path: pathProject + "/adrs", tag: tagModel,
-		summary: "List decisions", description: "Lists the architecture decisions of the project.", answers: "The decisions."},
+		summary: "List decisions", description: "Lists the architecture decisions of the project. Role ci is told of none.", answers: "The decisions."},
 		func(ctx context.Context, x *exchange, _ *ProjectPath) (*answer[decisionList], error) {
 			view, err := a.view(ctx, x)
 			return &answer[decisionList]{decisionList{view.Decisions}}, err

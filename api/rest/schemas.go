@@ -313,7 +313,7 @@ var wider = []string{"Result.status", "Result.origin"}
 
 // references says what the ids in parameters (by name) and in fields of requests are ids of.
 var references = map[string]string{
-	"project": "project", "memory": "memory", "token": "token", "element": "element",
+	"project": "project", "memory": "memory", "token": "token", "element": "element", "run": "run",
 	"RememberRequest.elements": "element", "RememberRequest.supersedes": "memory",
 	"SupersedeMemory.elements": "element", "EditMemory.elements": "element",
 	"OpenMemories.memories": "memory",
