@@ -105,7 +105,7 @@ type Tally struct {
 
 // FileTotals count tracked source files below the root of the project.
 type FileTotals struct {
-	Source int `json:"source"` // generated, vendored and test data files apart
+	Source int `json:"source"` // that a model should own: generated, vendored and test files, and unowned examples, documents and scripts apart
 	Owned  int `json:"owned"`
 }
 

@@ -196,9 +196,10 @@ func (ev *evaluation) total(r *Report) {
 		r.Coverage = &c
 	}
 	for _, f := range ev.fs.all {
-		if f.source() && !supporting[f.language] && !f.test {
+		owned := len(f.owners) > 0
+		if f.source() && !supporting[f.language] && !f.test && (owned || ev.expected(f)) {
 			r.Files.Source++
-			if len(f.owners) > 0 {
+			if owned {
 				r.Files.Owned++
 			}
 		}

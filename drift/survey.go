@@ -35,7 +35,7 @@ func Survey(ctx context.Context, repo *git.Repository, in *Input) ([]SurveyedFil
 	var out []SurveyedFile
 	for _, f := range assign(&bare, newElements(&bare), attributes).all {
 		out = append(out, SurveyedFile{
-			Entry: f.Entry, Language: f.language, Foreign: f.foreign, Side: f.test || side(f.Path, in.Root) || ev.ignored(f.Path),
+			Entry: f.Entry, Language: f.language, Foreign: f.foreign, Side: !ev.expected(f),
 		})
 	}
 	return out, nil

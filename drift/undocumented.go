@@ -52,8 +52,7 @@ func (ev *evaluation) undocumented() {
 		if !f.source() || supporting[f.language] {
 			continue
 		}
-		counts := len(f.owners) > 0 || !f.test && !side(f.Path, ev.in.Root) && !ev.ignored(f.Path)
-		if !counts {
+		if len(f.owners) == 0 && !ev.expected(f) {
 			continue
 		}
 		for at, child := dir, ""; ; at, child = parent(at), at {
@@ -107,13 +106,22 @@ func (ev *evaluation) firstSource(name string) string {
 	return name
 }
 
+// expected tells whether a model should own a file: one that it leaves out is an omission.
+func (ev *evaluation) expected(f *file) bool {
+	return !f.test && !side(f.Path, ev.in.Root) && !ev.ignored(f.Path)
+}
+
 func (ev *evaluation) ignored(name string) bool {
 	return slices.ContainsFunc(ev.in.Ignore, func(glob string) bool { return c4model.Matches(glob, name) })
 }
 
-// side tells whether a file lies in a folder for tests, examples, documents or scripts.
+// side tells whether a file lies in a folder for tests, examples, documents or scripts. Below src/main, folders say nothing,
+// since there they are names of packages.
 func side(name, root string) bool {
 	inside := strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
+	if main := strings.Index("/"+inside, "/src/main/"); main >= 0 {
+		inside = inside[:main] + "src"
+	}
 	for at := path.Dir(inside); at != "."; at = path.Dir(at) {
 		if sideFolders[strings.ToLower(path.Base(at))] {
 			return true
