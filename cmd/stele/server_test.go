@@ -150,6 +150,7 @@ var onServer = []struct {
 	{"bind none", []string{"shop.api", "bought"}, `in no git repository`, exitFailed},
 	{"bind list", nil, `in no git repository`, exitFailed},
 	{"check", nil, `not in a git repository`, exitFailed},
+	{"bench staleness", nil, `not in a git repository`, exitFailed},
 	{"drift run", nil, `not in a git repository`, exitFailed},
 	{"drift show", []string{"3f9c2a"}, `not in a git repository`, exitFailed},
 	{"drift waive", []string{"3f9c2a", "--reason", "soon"}, `not in a git repository`, exitFailed},

@@ -160,6 +160,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/drift/evidence"
                         }
                     }
+                    staleness = component "Staleness bench" "Measures, on a history, which alarms about statements are right." "Go" {
+                        properties {
+                            path "/drift/staleness"
+                        }
+                    }
                     draft = component "Draft" "Proposes a model for a repository that has none." "Go" {
                         properties {
                             path "/drift/draft"
@@ -277,6 +282,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.cli -> stele.program.checkout "Finds the project and the commit"
         stele.program.cli -> stele.program.git "Opens the repository"
         stele.program.cli -> stele.program.evidence "Checks documents"
+        stele.program.cli -> stele.program.staleness "Measures alarms on a history"
         stele.program.cli -> stele.program.c4 "Imports and compares models"
         stele.program.cli -> stele.program.formats "Reads models"
         stele.program.cli -> stele.program.secret "Loads the master key"
@@ -377,6 +383,9 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.evidence -> stele.program.git "Reads commits and their history"
         stele.program.evidence -> stele.program.c4 "Matches patterns of bindings"
         stele.program.evidence -> stele.program.problem "Says which document is missing"
+        stele.program.staleness -> stele.program.evidence "Asks at each step what it would say"
+        stele.program.staleness -> stele.program.git "Walks a history"
+        stele.program.staleness -> stele.program.problem "Says where a walk cannot begin"
 
         stele.program.cli -> stele.program.drift "Compares a model with a commit, holds gates"
         stele.program.cli -> stele.program.report "Writes what the comparison found"

@@ -249,6 +249,20 @@ func (s *Searcher) holds(blob string, c Claim) bool {
 
 // followPath finds the commit in which the last of some files or folders was removed or renamed, and where that led.
 func (s *Searcher) followPath(ctx context.Context, v *ClaimVerdict, at *Snapshot, seen string, before []string) error {
+	var there []string // it was known to be elsewhere than its name says, and still is
+	for _, p := range before {
+		if at.exists(p) {
+			there = append(there, p)
+		}
+	}
+	if len(there) > 0 {
+		v.State, v.Now = Moved, some(there)
+		left, _, err := s.removed(ctx, seen, at.Commit, []string{v.Text})
+		if left != nil {
+			v.Commit = named(*left)
+		}
+		return err
+	}
 	from, where := seen, before[:min(len(before), maxWhere)]
 	for range maxMoves {
 		left, to, err := s.removed(ctx, from, at.Commit, where)

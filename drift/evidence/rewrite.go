@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -207,31 +208,69 @@ func (s *Searcher) addLines(to *lines, blob string) error {
 	return err
 }
 
-// lines are texts, to ask which lines they hold.
+// lines are texts, to ask which lines they hold. All are added before the first question.
 type lines struct {
 	count map[string]int
 	all   strings.Builder // everything, squeezed, to find lines that were broken or joined
+	grams []uint64        // which hashes of gram bytes of all there are; made by the first question
 }
 
 func newLines() *lines { return &lines{count: map[string]int{}} }
 
 func (l *lines) add(text string) {
 	for line := range strings.Lines(text) {
-		if s, ok := squeeze(line); ok {
+		s, ok := squeeze(line)
+		if ok {
 			l.count[s]++
-			l.all.WriteString(s)
-		} else {
-			l.all.WriteString(s)
 		}
+		l.all.WriteString(s)
 	}
 	l.all.WriteByte('\n')
+}
+
+// gram is how many bytes are hashed together.
+const gram = 8
+
+// hashes gives the place of each gram of a text among n bits, a power of two.
+func hashes(text string, n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		var window uint64
+		for i := range len(text) {
+			window = window<<8 | uint64(text[i])
+			const golden = 0x9e3779b97f4a7c15 // 2^64 over the golden ratio: Fibonacci hashing
+			if i >= gram-1 && !yield(int(window*golden>>32)&(n-1)) {
+				return
+			}
+		}
+	}
+}
+
+// joined tells whether a text stands in everything. Most do not, which their grams tell without a search.
+func (l *lines) joined(text string) bool {
+	all := l.all.String()
+	const perByte = 16 // bits: one in sixteen is set, so that a line that is not there is found out by its first grams
+	if l.grams == nil {
+		n := 64
+		for n < perByte*len(all) {
+			n *= 2
+		}
+		l.grams = make([]uint64, n/64)
+		for at := range hashes(all, n) {
+			l.grams[at/64] |= 1 << (at % 64)
+		}
+	}
+	for at := range hashes(text, 64*len(l.grams)) {
+		if l.grams[at/64]&(1<<(at%64)) == 0 {
+			return false
+		}
+	}
+	return strings.Contains(all, text)
 }
 
 // without gives the lines of a text that count, and those of them that are missing here. It takes what it finds: a line
 // that stood there ten times and stands there once is missing nine times.
 func (l *lines) without(text string) (total int, missing []string) {
 	const telling = 12 // bytes; a shorter line stands somewhere in most texts
-	all := l.all.String()
 	known := map[string]bool{}
 	var squeezed []string
 	var counts []bool
@@ -250,7 +289,7 @@ func (l *lines) without(text string) (total int, missing []string) {
 			continue
 		}
 		if !known[s] {
-			if len(s) >= telling && strings.Contains(all, s) {
+			if len(s) >= telling && l.joined(s) {
 				continue
 			}
 			around := s
@@ -260,7 +299,7 @@ func (l *lines) without(text string) (total int, missing []string) {
 			if n+1 < len(squeezed) {
 				around += squeezed[n+1]
 			}
-			if len(around) > len(s) && strings.Contains(all, around) {
+			if len(around) > len(s) && l.joined(around) {
 				continue
 			}
 		}

@@ -83,6 +83,10 @@ func TestEvaluateClaims(t *testing.T) {
 			evidence.WatchedClaim{Text: "core/pool.go", Kind: evidence.Path, Evidence: true, Where: where}, []string{"core/"}, seen,
 			"`core/pool.go` moved in " + renamed + " (Ana, 2026-01-01: rename), now core/reserve.go", evidence.Moved,
 		},
+		"a file that is known to be elsewhere": {
+			evidence.WatchedClaim{Text: "core/pool.go", Kind: evidence.Path, Evidence: true, Where: []string{"core/reserve.go"}}, []string{"core/"}, seen,
+			"`core/pool.go` moved in " + renamed + " (Ana, 2026-01-01: rename), now core/reserve.go", evidence.Moved,
+		},
 		"a commit that is not here": {
 			evidence.WatchedClaim{Text: "core/pool.go", Kind: evidence.Path, Evidence: true, Where: where}, nil, strings.Repeat("12", 20),
 			"`core/pool.go` moved in " + renamed + " (Ana, 2026-01-01: rename), now core/reserve.go", evidence.Moved,
