@@ -44,6 +44,7 @@ func (a *app) modelCommand() *cobra.Command {
 		}
 	}
 	c.AddCommand(
+		a.modelDraftCommand(),
 		&cobra.Command{
 			Use: "import PATH", Short: "Make the project's model equal to a file or folder", Args: cobra.ExactArgs(1),
 			Long: "Read a model and make the project's equal to it. Elements keep their memories\n" +

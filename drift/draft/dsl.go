@@ -1,0 +1,278 @@
+package draft
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/stele-dev/stele/c4model"
+)
+
+// external tags what is not code of the project; it is out of scope of every comparison.
+const external = "External"
+
+// system is a proposal that can be written as Structurizr DSL.
+type system struct {
+	id, name, about string
+	children        []*element
+	needs           []need
+	relationships   []relationship
+}
+
+// element is a container or component.
+type element struct {
+	id, name, about, technology string
+	tags                        []string
+	paths                       []string // folders, files and globs from the top of the repository
+	group                       string
+	children                    []*element
+}
+
+// need is a dependency at run time.
+type need struct{ from, to *element }
+
+// relationship is one between keys of elements.
+type relationship struct{ from, to, about string }
+
+func newSystem(name, about string) *system {
+	s := &system{name: text(name), about: text(about)}
+	s.id = identifier(s.name, nil)
+	return s
+}
+
+func (s *system) add(e *element) { s.children = append(s.children, e) }
+
+// finish gives elements unique names and identifiers, and makes the paths patterns of which no two are the same.
+func (s *system) finish() {
+	used := map[string]bool{}
+	finish(s.children, used)
+	s.children = slices.DeleteFunc(s.children, func(e *element) bool {
+		return len(e.paths) == 0 && len(e.children) == 0 && !slices.Contains(e.tags, external)
+	})
+	known := map[relationship]bool{}
+	for _, n := range s.needs {
+		// The word "file" tells the comparison, too, that no import shows it.
+		r := relationship{s.id + "." + n.from.id, s.id + "." + n.to.id, "Needs, by the compose file"}
+		if slices.Contains(s.children, n.from) && slices.Contains(s.children, n.to) && !known[r] {
+			known[r] = true
+			s.relationships = append(s.relationships, r)
+		}
+	}
+}
+
+func finish(elements []*element, patterns map[string]bool) {
+	names, ids := map[string]bool{}, map[string]bool{}
+	for _, e := range elements {
+		e.name, e.about, e.technology, e.group = text(e.name), text(e.about), text(e.technology), text(e.group)
+		if e.name == "" {
+			e.name = "unnamed"
+		}
+		if names[c4model.FoldName(e.name)] && len(e.paths) > 0 {
+			name := text(path.Base(e.paths[0]))
+			if above := path.Base(path.Dir(e.paths[0])); names[c4model.FoldName(name)] && above != "." && above != "/" {
+				name = text(above + "/" + name)
+			}
+			e.name = name
+		}
+		for n, name := 2, e.name; names[c4model.FoldName(e.name)]; n++ {
+			e.name = name + " " + strconv.Itoa(n)
+		}
+		names[c4model.FoldName(e.name)] = true
+		e.id = identifier(e.name, ids)
+		ids[e.id] = true
+		var paths []string
+		for _, p := range e.paths {
+			if glob := pattern(p); !patterns[glob] {
+				patterns[glob] = true
+				paths = append(paths, glob)
+			}
+		}
+		e.paths = paths
+		finish(e.children, patterns)
+		e.children = slices.DeleteFunc(e.children, func(c *element) bool { return len(c.paths) == 0 })
+	}
+}
+
+// reserved are words of the language that no element should be called by.
+var reserved = map[string]bool{
+	"this": true, "person": true, "softwaresystem": true, "container": true, "component": true, "element": true, "group": true, "model": true,
+	"views": true, "workspace": true, "properties": true, "tags": true, "tag": true, "url": true, "description": true, "technology": true,
+	"enterprise": true, "deploymentenvironment": true, "archetypes": true, "perspectives": true, "configuration": true, "name": true,
+}
+
+// identifier makes a name an identifier of the language: lower case letters without marks, digits and _, other than those used.
+func identifier(name string, used map[string]bool) string {
+	var b strings.Builder
+	for _, r := range c4model.Slug(name) {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "_"):
+			b.WriteByte('_')
+		}
+	}
+	id := strings.Trim(b.String(), "_")
+	if id == "" || id[0] >= '0' && id[0] <= '9' || reserved[id] {
+		id = strings.TrimSuffix("e_"+id, "_")
+	}
+	for n, base := 2, id; used[id]; n++ {
+		id = base + "_" + strconv.Itoa(n)
+	}
+	return id
+}
+
+// text makes what comes from a repository safe between quotes: one line of printable characters without quotes, back slashes
+// and references to constants.
+func text(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '"':
+			return '\''
+		case r == '\\':
+			return '/'
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r) || r == unicode.ReplacementChar:
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+	return strings.Join(strings.Fields(strings.ReplaceAll(s, "${", "{")), " ")
+}
+
+// pattern makes a path a binding that means it and can be written in a property. What a property, a glob or the language would
+// read otherwise becomes a ?, which stands for any one character. What begins with a slash is a glob and keeps its stars.
+func pattern(p string) string {
+	var b strings.Builder
+	p, star := strings.CutPrefix(p, "/")
+	for i, r := range p {
+		edge := i == 0 || i == len(p)-1
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r), strings.ContainsRune("/-_.+@=()", r), r == ' ' && !edge, r == '*' && star:
+			b.WriteRune(r)
+		default:
+			b.WriteByte('?')
+		}
+	}
+	out := b.String()
+	if !strings.Contains(out, "/") {
+		out = "/" + out
+	}
+	return out
+}
+
+// dsl writes the proposal.
+func (s *system) dsl() string {
+	w := &writer{}
+	w.line("// Proposed by stele model draft, from modules, packages and imports. Rename, join and describe; what is drawn is yours.")
+	w.open("workspace %s", quote(s.name))
+	w.line("!identifiers hierarchical")
+	w.line("")
+	w.open("model")
+	w.open("%s = softwareSystem %s", s.id, arguments(s.name, s.about))
+	s.containers(w)
+	w.close()
+	if len(s.relationships) > 0 {
+		w.line("")
+	}
+	for _, r := range s.relationships {
+		w.line("%s -> %s %s", r.from, r.to, quote(r.about))
+	}
+	w.close()
+	w.line("")
+	s.views(w)
+	w.close()
+	return w.b.String()
+}
+
+// containers writes those without a group, then group by group.
+func (s *system) containers(w *writer) {
+	var groups []string
+	for _, e := range s.children {
+		if e.group == "" {
+			w.element("container", e)
+		} else if !slices.Contains(groups, e.group) {
+			groups = append(groups, e.group)
+		}
+	}
+	for _, g := range groups {
+		w.open("group %s", quote(g))
+		for _, e := range s.children {
+			if e.group == g {
+				w.element("container", e)
+			}
+		}
+		w.close()
+	}
+}
+
+// views draws the system, and each container that has components.
+func (s *system) views(w *writer) {
+	view := func(kind, key string) {
+		w.open("%s %s", kind, key)
+		w.line("include *")
+		w.line("autoLayout")
+		w.close()
+	}
+	w.open("views")
+	view("container", s.id)
+	for _, e := range s.children {
+		if len(e.children) > 0 {
+			view("component", s.id+"."+e.id)
+		}
+	}
+	w.close()
+}
+
+type writer struct {
+	b     strings.Builder
+	depth int
+}
+
+func (w *writer) line(format string, args ...any) {
+	if format != "" {
+		w.b.WriteString(strings.Repeat("    ", w.depth))
+		fmt.Fprintf(&w.b, format, args...)
+	}
+	w.b.WriteByte('\n')
+}
+
+func (w *writer) open(format string, args ...any) {
+	w.line(format+" {", args...)
+	w.depth++
+}
+
+func (w *writer) close() {
+	w.depth--
+	w.line("}")
+}
+
+func (w *writer) element(kind string, e *element) {
+	w.open("%s = %s %s", e.id, kind, arguments(e.name, e.about, e.technology, strings.Join(e.tags, ",")))
+	if len(e.paths) > 0 {
+		w.open("properties")
+		w.line("path %s", quote(strings.Join(e.paths, ", ")))
+		w.close()
+	}
+	for _, c := range e.children {
+		w.element("component", c)
+	}
+	w.close()
+}
+
+func quote(s string) string { return `"` + s + `"` }
+
+// arguments writes positional arguments, without the empty ones at the end.
+func arguments(values ...string) string {
+	for len(values) > 1 && values[len(values)-1] == "" {
+		values = values[:len(values)-1]
+	}
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = quote(v)
+	}
+	return strings.Join(quoted, " ")
+}
