@@ -92,6 +92,10 @@ func (s *Searcher) compare(ctx context.Context, then, now *Snapshot, files []str
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	same, err := s.unchanged(out, &before, &after)
+	if err != nil || same {
+		return out, nil, paths, err
+	}
 	present := newLines()
 	for _, e := range after {
 		if err := s.addLines(present, e.Blob); err != nil {
@@ -112,6 +116,36 @@ func (s *Searcher) compare(ctx context.Context, then, now *Snapshot, files []str
 		}
 	}
 	return out, gone, paths, nil
+}
+
+// unchanged counts the lines of texts that are the same before and after, and leaves those texts out, since each of their
+// lines is where it was. It tells whether nothing else is left.
+func (s *Searcher) unchanged(out *Rewrite, before, after *[]git.Entry) (bool, error) {
+	var rest []git.Entry
+	for _, e := range *before {
+		n := slices.IndexFunc(*after, func(a git.Entry) bool { return a.Blob == e.Blob })
+		if n < 0 {
+			rest = append(rest, e)
+			continue
+		}
+		*after = slices.Delete(*after, n, n+1)
+		total, ok := s.lengths[e.Blob]
+		if !ok {
+			text, err := s.text(e.Blob)
+			if err != nil {
+				return false, err
+			}
+			for line := range strings.Lines(text) {
+				if _, says := squeeze(line); says {
+					total++
+				}
+			}
+			s.lengths[e.Blob] = total
+		}
+		out.Lines += total
+	}
+	*before = rest
+	return len(rest) == 0, nil
 }
 
 // renamed finds files at a later commit, under their names of then.

@@ -30,6 +30,7 @@ type Searcher struct {
 	readers []*git.Blobs
 
 	renamings map[string]map[string]string // by pair of commits
+	lengths   map[string]int               // lines that say something, by blob
 }
 
 // needle is a word or a literal that was looked for.
@@ -51,7 +52,7 @@ const maxReaders = 4
 func NewSearcher(ctx context.Context, repo *git.Repository) (*Searcher, error) {
 	s := &Searcher{
 		repo: repo, words: map[string][]int{}, ids: map[string]int{}, scanned: map[string]scan{}, trees: map[string]*Snapshot{},
-		renamings: map[string]map[string]string{},
+		renamings: map[string]map[string]string{}, lengths: map[string]int{},
 	}
 	for range min(runtime.GOMAXPROCS(0), maxReaders) {
 		r, err := repo.Blobs(ctx)
