@@ -250,7 +250,7 @@ func (p *RunPush) check() error {
 	case len(p.Report.Findings)+len(p.Report.Waived) > maxRunFindings:
 		return problem.Invalidf("report", "it has more than %d findings", maxRunFindings).Fix("check that the model is the one of this repository")
 	case len(p.Verdicts) > maxVerdicts:
-		return problem.Invalidf("verdicts", "there are more than %d", maxVerdicts)
+		return problem.Invalidf("verdicts", "there are more than %d", maxVerdicts).Fix("send one for each memory of the watch list")
 	case (p.Report.Score == nil) != (p.Report.Status == drift.NotChecked):
 		return problem.Invalidf("report", "its score and its status contradict each other").Fix("send what `stele drift run --json` prints")
 	case !plausible(&p.Report):

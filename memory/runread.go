@@ -87,7 +87,7 @@ func watch(r *Record, known map[int]EvidenceState) evidence.Watched {
 	}
 	for i, c := range r.claims() {
 		held := known[i].State == evidenceHeld
-		w.Claims = append(w.Claims, evidence.WatchedClaim{Text: c.Text, Kind: c.Kind, Evidence: held, Where: known[i].FoundIn})
+		w.Claims = append(w.Claims, evidence.WatchedClaim{Text: c.Text, Kind: c.Kind, Evidence: held, Where: some(known[i].FoundIn)})
 	}
 	return w
 }
@@ -110,37 +110,47 @@ func groundOf(elements []ElementRef, paths []string) evidence.Watched {
 	return w
 }
 
+// GroundPatterns are the patterns of the files that a run looks at for a memory with these elements, by key, and paths, in a
+// project with this model. Bindings that only the server knows are left out, since runs do not look at them unless they are
+// asked to.
+func GroundPatterns(m ModelView, elements, paths []string) []string {
+	refs := make([]ElementRef, len(elements))
+	for i, key := range elements {
+		refs[i].Key = key
+	}
+	w := groundOf(refs, paths)
+	bindings := slices.DeleteFunc(slices.Clone(m.Bindings), func(b c4model.Binding) bool { return b.Source == ServerBinding || b.Repository != "" })
+	w.Patterns = append(w.Patterns, drift.Bound(&c4model.Model{Elements: m.Elements}, bindings, elements)...)
+	return w.Bound()
+}
+
 // seenOn completes what a writer saw: the state of the files that a run will look at for a memory with these elements and
-// paths. Bindings that only the server knows are left out, since runs do not look at them unless they are asked to.
+// paths.
 func seenOn(ctx context.Context, v View, c Caller, seen *Seen, elements []ElementRef, paths []string) (*Seen, error) {
 	if seen == nil || seen.TreeOf == nil {
 		return seen, nil
 	}
 	out := *seen
 	out.TreeOf = nil
-	w := groundOf(elements, paths)
-	if len(w.Elements) > 0 && c.Project != uuid.Nil {
+	var m ModelView
+	keys := groundOf(elements, nil).Elements
+	if len(keys) > 0 && c.Project != uuid.Nil {
 		known, err := v.Elements(ctx, c.Project, false)
 		if err != nil {
 			return nil, err
+		}
+		for _, e := range known {
+			m.Elements = append(m.Elements, e.Element)
 		}
 		bound, err := v.Bindings(ctx, c.Project)
 		if err != nil {
 			return nil, err
 		}
-		m := &c4model.Model{Elements: make([]c4model.Element, len(known))}
-		for i, e := range known {
-			m.Elements[i] = e.Element
-		}
-		bindings := make([]c4model.Binding, 0, len(bound))
 		for _, b := range bound {
-			if b.Source != ServerBinding && b.Repository == "" {
-				bindings = append(bindings, b.Binding)
-			}
+			m.Bindings = append(m.Bindings, b.Binding)
 		}
-		w.Patterns = append(w.Patterns, drift.Bound(m, bindings, w.Elements)...)
 	}
-	if patterns := w.Bound(); len(patterns) > 0 {
+	if patterns := GroundPatterns(m, keys, paths); len(patterns) > 0 {
 		out.Tree = seen.TreeOf(ctx, patterns)
 	}
 	return &out, nil

@@ -237,7 +237,7 @@ func (b *backend) openServer(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	b.remote, b.service = remote, remote
+	b.remote, b.service = remote, &seeing{Client: remote}
 	told := a.tellWhenSlow("waiting for " + remote.URL())
 	who, err := remote.Whoami(ctx)
 	told.Stop()

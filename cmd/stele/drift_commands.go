@@ -23,7 +23,8 @@ import (
 func (a *app) driftCommand() *cobra.Command {
 	c := &cobra.Command{Use: "drift", Short: "Compare the architecture model with the code", Args: cobra.NoArgs, RunE: a.group,
 		Example: "  stele drift run\n  stele drift run --min-score 80 --fail-on-new"}
-	c.AddCommand(a.driftRunCommand(), a.driftShowCommand(), a.driftWaiveCommand(), a.driftIgnoreCommand())
+	c.AddCommand(a.driftRunCommand(), a.driftShowCommand(), a.driftWaiveCommand(), a.driftIgnoreCommand(),
+		a.driftScoreCommand(), a.driftHistoryCommand(), a.driftSettingsCommand())
 	return c
 }
 
@@ -32,6 +33,7 @@ func (a *app) driftRunCommand() *cobra.Command {
 	var g drift.Gates
 	var minScore, minCoverage, maxDrop int
 	var base string
+	var push pushOptions
 	outputs := &outputFlags{}
 	c := &cobra.Command{
 		Use: "run", Short: "Say where the model and the code of a commit disagree", Args: cobra.ArbitraryArgs,
@@ -39,8 +41,10 @@ func (a *app) driftRunCommand() *cobra.Command {
 			"score of 100 means the code matches the model. Gates decide the exit code: 0\n" +
 			"when all pass, 1 when one fails, 2 when nothing could be evaluated. Gates on new\n" +
 			"findings and on a drop compare with the commit where the branch left the default\n" +
-			"branch. What is not committed is not looked at.",
-		Example: "  stele drift run\n  stele drift run --min-score 80 --fail-on-new --markdown summary.md\n  stele drift run --patch | git apply",
+			"branch. What is not committed is not looked at. With --push the run is stored in\n" +
+			"the project, on the server or in the database; on the tracked branch the model\n" +
+			"becomes the project's and memories of what drifts come into doubt.",
+		Example: "  stele drift run\n  stele drift run --min-score 80 --fail-on-new --markdown summary.md\n  stele drift run --patch | git apply\n  stele drift run --push",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := outputs.accept(args, a.json); err != nil {
 				return err
@@ -56,11 +60,15 @@ func (a *app) driftRunCommand() *cobra.Command {
 			if err := g.Validate(); err != nil {
 				return err
 			}
-			return a.driftRun(cmd.Context(), o, g, base, outputs)
+			if err := push.check(); err != nil {
+				return err
+			}
+			return a.driftRun(cmd.Context(), o, g, base, outputs, push)
 		},
 	}
 	f := c.Flags()
 	o.flags(f)
+	push.flags(f)
 	f.StringVar(&base, "base", "", "commit to compare with (default: where the branch left the default branch)")
 	f.IntVar(&minScore, "min-score", 0, "fail below this score")
 	f.IntVar(&maxDrop, "max-drop", 0, "fail when the score is more than this below the base's")
@@ -151,11 +159,12 @@ type driftReport struct {
 
 	Gates       []drift.GateResult `json:"gates"`
 	Uncommitted int                `json:"uncommitted,omitempty"` // files of the working tree that were not evaluated as they are
+	Pushed      *memory.RunAnswer  `json:"pushed,omitempty"`      // what became of the run where it was stored
 
 	read func(name string) ([]byte, error) // a file of the evaluated commit
 }
 
-func (a *app) driftRun(ctx context.Context, o driftOptions, g drift.Gates, base string, outputs *outputFlags) error {
+func (a *app) driftRun(ctx context.Context, o driftOptions, g drift.Gates, base string, outputs *outputFlags, push pushOptions) error {
 	e, err := a.openDrift(ctx, o)
 	if err != nil {
 		return err
@@ -180,8 +189,18 @@ func (a *app) driftRun(ctx context.Context, o driftOptions, g drift.Gates, base 
 	if err := e.facts.save(); err != nil {
 		r.Warnings = append(r.Warnings, "the facts about files could not be kept for the next run: "+err.Error())
 	}
+	var unpushed error
+	if push.push {
+		// Who waits for the report gets it, though it could not be stored; a script gets one document.
+		if r.Pushed, unpushed = e.push(ctx, a, r.Report, push); unpushed != nil && a.json {
+			return unpushed
+		}
+	}
 	if err := a.writeDrift(r, outputs); err != nil {
 		return err
+	}
+	if unpushed != nil {
+		return unpushed
 	}
 	if !drift.Passed(r.Gates) {
 		return errNo

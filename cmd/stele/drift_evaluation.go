@@ -27,16 +27,19 @@ type driftOptions struct {
 	model     string // file or folder; "" is the one that is found
 	ref       string // commit; "" is HEAD
 	noHistory bool
+	bindings  string // fromServer adds those that were set on the server
 }
 
 func (o *driftOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.repo, "repo", ".", "folder of the project in its repository")
-	f.StringVar(&o.model, "model", "", "file or folder of the model (default: as stele.yaml says, else the only one)")
+	f.StringVar(&o.model, "model", "", "file or folder of the model; server: the project's (default: as stele.yaml says, else the only one)")
+	f.StringVar(&o.bindings, "bindings", "", "server: add the bindings that were set on the server")
 	f.StringVar(&o.ref, "ref", "", "commit to evaluate (default: HEAD)")
 }
 
 // driftEvaluation is a commit that is about to be evaluated.
 type driftEvaluation struct {
+	dir      string // folder that was named
 	repo     *git.Repository
 	commit   git.Commit
 	branch   string
@@ -47,6 +50,7 @@ type driftEvaluation struct {
 	facts    *factsFile
 	blobs    *git.Blobs
 	warnings []string
+	input    *drift.Input // of the commit, once it was evaluated
 }
 
 // openDrift finds repository, commit, project and model.
@@ -55,7 +59,10 @@ func (a *app) openDrift(ctx context.Context, o driftOptions) (*driftEvaluation, 
 	if err != nil {
 		return nil, err
 	}
-	e := &driftEvaluation{named: o.model != ""}
+	if o.bindings != "" && o.bindings != fromServer {
+		return nil, problem.Invalidf("bindings", "%q is no place to take bindings from", o.bindings).Fix("write --bindings server, or leave it out")
+	}
+	e := &driftEvaluation{dir: dir, named: o.model != ""}
 	if o.noHistory {
 		e.history = -1
 	}
@@ -75,7 +82,12 @@ func (a *app) openDrift(ctx context.Context, o driftOptions) (*driftEvaluation, 
 	if e.source.Root, err = projectRoot(e.repo.Root(), dir); err != nil {
 		return nil, err
 	}
-	if err := e.findModel(ctx, a, o.model); err != nil {
+	if o.model != fromServer {
+		if err := e.findModel(ctx, a, o.model); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.fetchModel(ctx, a, o); err != nil {
 		return nil, err
 	}
 	if e.blobs, err = e.repo.Blobs(ctx); err != nil {
@@ -171,24 +183,25 @@ func (e *driftEvaluation) findModel(ctx context.Context, a *app, name string) er
 // run evaluates the commit. Where there is no model, that is a report too; a model that is named and is not there, or that is
 // broken, is an error.
 func (e *driftEvaluation) run(ctx context.Context) (*drift.Report, error) {
-	r, err := e.runAt(ctx, e.commit, e.tree, e.history)
+	r, in, err := e.runAt(ctx, e.commit, e.tree, e.history)
 	if err != nil {
 		return nil, unevaluable(err)
 	}
-	r.Branch = e.branch
+	r.Branch, e.input = e.branch, in
 	r.Warnings = append(r.Warnings, e.warnings...)
 	return r, nil
 }
 
-func (e *driftEvaluation) runAt(ctx context.Context, commit git.Commit, tree []git.Entry, history int) (*drift.Report, error) {
+func (e *driftEvaluation) runAt(ctx context.Context, commit git.Commit, tree []git.Entry, history int) (*drift.Report, *drift.Input, error) {
 	in, err := e.source.LoadTree(ctx, commit, tree)
 	if p, ok := problem.As(err); ok && p.Code == problem.NotFound && !e.named {
-		return drift.Unchecked(commit, commit.Time, p.Detail, append([]string{"stele model draft, to have one proposed"}, p.Fixes...)...), nil
+		return drift.Unchecked(commit, commit.Time, p.Detail, append([]string{"stele model draft, to have one proposed"}, p.Fixes...)...), nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return drift.Run(ctx, e.repo, in, drift.Options{Cache: e.facts, History: history, Source: &e.source})
+	r, err := drift.Run(ctx, e.repo, in, drift.Options{Cache: e.facts, History: history, Source: &e.source})
+	return r, in, err
 }
 
 // compare evaluates the base and marks what is new. The answer says why there is nothing to compare with, "" when there is.
@@ -208,7 +221,7 @@ func (e *driftEvaluation) compare(ctx context.Context, r *drift.Report, ref stri
 	if err != nil {
 		return "", err
 	}
-	before, err := e.runAt(ctx, base, tree, -1)
+	before, _, err := e.runAt(ctx, base, tree, -1)
 	if _, ok := problem.As(err); ok {
 		return e.unknown(r, fmt.Errorf("%.10s: %w", base.ID, err)), nil
 	}

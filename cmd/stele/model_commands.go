@@ -74,6 +74,8 @@ func (a *app) modelCommand() *cobra.Command {
 				})
 			},
 		},
+		a.modelHeldCommand(), a.modelDecisionCommand("accept", "Make the pushed model that waits the project's", true),
+		a.modelDecisionCommand("reject", "Refuse the pushed model that waits", false),
 	)
 	return c
 }

@@ -11,12 +11,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/google/uuid"
 
+	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/drift/evidence"
 	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/config/checkout"
+	"github.com/stele-dev/stele/internal/git"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -32,6 +36,7 @@ type place struct {
 	mu      sync.Mutex
 	version string // of HEAD, for which seen holds
 	seen    memory.Seen
+	repo    *git.Repository // once the working tree was looked at
 }
 
 func findPlace(ctx context.Context, dir string) (*place, error) {
@@ -97,7 +102,36 @@ func (p *place) look(ctx context.Context) *memory.Seen {
 		p.seen, p.version = memory.Seen{Commit: commit, Branch: branch}, version
 	}
 	seen := p.seen
+	seen.TreeOf = p.treeOf
 	return &seen
+}
+
+// patience is how long a writer waits for git to tell the state of the files. Without it a memory is stored all the same.
+const patience = 3 * time.Second
+
+// treeOf is the state of the files that match patterns as a commit of the working tree would have them: whoever remembers
+// something about a change has it before them, though it is not committed yet. "" when git cannot tell.
+func (p *place) treeOf(ctx context.Context, patterns []string) string {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	p.mu.Lock()
+	repo := p.repo
+	p.mu.Unlock()
+	if repo == nil {
+		var err error
+		if repo, err = git.Open(ctx, p.checkout.Root); err != nil {
+			return ""
+		}
+		p.mu.Lock()
+		p.repo = repo
+		p.mu.Unlock()
+	}
+	owners := c4model.NewOwnership(patterns)
+	files, err := repo.Working(ctx, func(path string) bool { return len(owners.Covering(path)) > 0 })
+	if err != nil {
+		return ""
+	}
+	return evidence.TreeHash(files, patterns)
 }
 
 // relative gives a path relative to the root of the repository, as memories name paths. Of a glob, that is the folder it

@@ -38,6 +38,9 @@ func (p *printer) drift(r driftReport) {
 	p.waived(r.Waived)
 	p.leftOut(r)
 	p.gates(r.Gates)
+	if r.Pushed != nil {
+		p.pushed(*r.Pushed)
+	}
 }
 
 func (p *printer) driftHead(r *drift.Report) {

@@ -25,9 +25,10 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 		Long: "Make a token. Its text is shown this once and kept nowhere. What is written with\n" +
 			"it names NAME as its user. Roles: agent reads, remembers, confirms; reviewer\n" +
 			"also retires, restores, imports models and undoes others' work; admin manages\n" +
-			"tokens, too; ci pushes results of runs and reads no memory. It needs the role\n" +
-			"admin, or the machine of the database.",
-		Example: "  stele token create --name kim --role reviewer --expires 90d\n  stele token create --name shop-agents --for shop",
+			"tokens, too; ci pushes runs of drift and reads no memory. Runs of ci put memories\n" +
+			"in doubt only when it may speak for the tracked branch (--tracked). It needs the\n" +
+			"role admin, or the machine of the database.",
+		Example: "  stele token create --name kim --role reviewer --expires 90d\n  stele token create --name shop-agents --for shop\n  stele token create --name shop-ci --role ci --tracked --for shop",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r.Role = memory.Role(role)
 			b, err := a.open(cmd.Context())
@@ -66,6 +67,7 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 	f.StringVar(&r.Project, "for", "", "one project it is for: id, name or identity (default: every one)")
 	f.StringVar(&r.Expires, "expires", "", "90d, 12h, 2w or a date (default: never)")
 	f.BoolVar(&r.CreateProjects, "create-projects", false, "role ci: may make projects")
+	f.BoolVar(&r.Tracked, "tracked", false, "role ci: its runs of the tracked branch count")
 	if err := c.MarkFlagRequired("name"); err != nil {
 		panic(err) // the flag is defined a few lines before
 	}
@@ -85,6 +87,9 @@ func tokenRights(t memory.Token, projects map[uuid.UUID]string) string {
 	}
 	if t.CreateProjects {
 		text += ", may make projects"
+	}
+	if t.Tracked {
+		text += ", for the tracked branch"
 	}
 	if t.ExpiresAt != nil {
 		text += ", until " + t.ExpiresAt.UTC().Format(dateTime)

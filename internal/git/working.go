@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // maxWorking bounds the changed files that Working reads, in bytes of all of them together: nobody changes more of a source
@@ -50,7 +51,7 @@ func (r *Repository) Working(ctx context.Context, want func(path string) bool) (
 		e := Entry{Path: path, Mode: Regular}
 		info, err := os.Lstat(filepath.Join(r.root, filepath.FromSlash(path)))
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // a folder on the way may be a file now
 			delete(files, path)
 			continue
 		case err != nil:
