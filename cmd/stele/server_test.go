@@ -88,7 +88,7 @@ func TestScriptsOnServer(t *testing.T) {
 		t.Fatalf("no scripts: %v", err)
 	}
 	p.Files = own
-	for _, shared := range []string{"memories", "model", "terminal", "team", "export"} {
+	for _, shared := range []string{"memories", "model", "terminal", "team", "export", "push"} {
 		p.Files = append(p.Files, filepath.Join("testdata", "script", shared+".txtar"))
 	}
 	testscript.Run(t, p)
@@ -129,7 +129,6 @@ var onServer = []struct {
 	{"confirm", []string{"Tea"}, `Confirmed m-`, exitDone},
 	{"edit", []string{"Tea", "--tag", "brew"}, `tags: brew`, exitDone},
 	{"stats", nil, `memories +\d+ live(?s:.*)compared`, exitDone},
-	{"stats", nil, `memories +\d+ live(?s:.*)compared`, exitDone},
 	{"history", []string{"Tea"}, `by kim \(cli\)`, exitDone},
 	{"timeline", []string{"Tea"}, `> .*Tea`, exitDone},
 	{"why", []string{"api/tea.go:3"}, `Tea is hot`, exitDone},
@@ -151,6 +150,12 @@ var onServer = []struct {
 	{"bind list", nil, `in no git repository`, exitFailed},
 	{"check", nil, `not in a git repository`, exitFailed},
 	{"bench staleness", nil, `not in a git repository`, exitFailed},
+	{"drift score", nil, `Not checked`, exitNo},
+	{"drift history", nil, `no run is stored yet`, exitDone},
+	{"drift settings", []string{"--tracked-branch", "main"}, `tracked branch  main`, exitDone},
+	{"model held", nil, `no model waits`, exitNo},
+	{"model accept", nil, `no model waits`, exitNo},
+	{"model reject", nil, `no model waits`, exitNo},
 	{"drift run", nil, `not in a git repository`, exitFailed},
 	{"drift show", []string{"3f9c2a"}, `not in a git repository`, exitFailed},
 	{"drift waive", []string{"3f9c2a", "--reason", "soon"}, `not in a git repository`, exitFailed},
