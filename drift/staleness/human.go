@@ -20,7 +20,7 @@ func edits(ctx context.Context, repo *git.Repository, s *evidence.Searcher, p *p
 		return nil, err
 	}
 	defer blobs.Close()
-	texts := map[string]string{} // by blob, letters and digits
+	texts := map[string]document{} // by blob
 	out := make([]int, len(p.memories))
 	statements := make([]string, len(p.memories))
 	for n, m := range p.memories {
@@ -35,17 +35,18 @@ func edits(ctx context.Context, repo *git.Repository, s *evidence.Searcher, p *p
 		if err != nil && !problem.Is(err, problem.Invalid) { // it is one when there is none
 			return nil, err
 		}
-		byPath := map[string]string{}
+		byPath := map[string]document{}
 		for _, d := range documents {
-			text, ok := texts[d.Blob]
+			known, ok := texts[d.Blob]
 			if !ok {
-				if text, err = read(blobs, d.Blob); err != nil {
+				text, err := read(blobs, d.Blob)
+				if err != nil {
 					return nil, err
 				}
-				text = letters(text)
-				texts[d.Blob] = text
+				known = newDocument(text)
+				texts[d.Blob] = known
 			}
-			byPath[d.Path] = text
+			byPath[d.Path] = known
 		}
 		for i, m := range p.memories {
 			if out[i] == 0 && !says(byPath, m.file, statements[i]) {
@@ -56,13 +57,35 @@ func edits(ctx context.Context, repo *git.Repository, s *evidence.Searcher, p *p
 	return out, nil
 }
 
+// document is the letters and digits of a text, and of each of its lines.
+type document struct{ all, lines string }
+
+func newDocument(text string) document {
+	var lines strings.Builder
+	lines.WriteByte('\n')
+	for l := range strings.Lines(text) {
+		lines.WriteString(letters(l))
+		lines.WriteByte('\n')
+	}
+	return document{strings.ReplaceAll(lines.String(), "\n", ""), lines.String()}
+}
+
+// says tells whether a document has a statement. A short one must have a line of its own: it stands in many sentences.
+func (d document) says(statement string) bool {
+	const short = 24 // letters and digits
+	if len(statement) < short {
+		return strings.Contains(d.lines, "\n"+statement+"\n")
+	}
+	return strings.Contains(d.all, statement)
+}
+
 // says looks into the document of a statement first, where it is nearly always.
-func says(documents map[string]string, file, statement string) bool {
-	if strings.Contains(documents[file], statement) {
+func says(documents map[string]document, file, statement string) bool {
+	if documents[file].says(statement) {
 		return true
 	}
-	for _, text := range documents {
-		if strings.Contains(text, statement) {
+	for _, d := range documents {
+		if d.says(statement) {
 			return true
 		}
 	}
