@@ -112,9 +112,9 @@ type Stamp struct {
 type runView interface {
 	// SameRun finds the run that a push repeats.
 	SameRun(ctx context.Context, r Run) (Run, bool, error)
-	// TrackedRuns gives the tracked, checked runs of a repository and branch that were not late, newest first, at most limit,
-	// with their findings.
-	TrackedRuns(ctx context.Context, project uuid.UUID, repository, branch string, limit int) ([]Run, error)
+	// TrackedRuns gives, of the tracked, checked runs of a repository and branch that were not late, the newest, and the newest
+	// whose commit is among some; newest first.
+	TrackedRuns(ctx context.Context, project uuid.UUID, repository, branch string, commits []string) ([]Run, error)
 	// DriftSettings gives what drift is told about a project.
 	DriftSettings(ctx context.Context, project uuid.UUID) (DriftSettings, error)
 	// Held gives the model that waits for a person, and what it would import.

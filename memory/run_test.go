@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/drift"
 	"github.com/stele-dev/stele/drift/evidence"
 	"github.com/stele-dev/stele/internal/problem"
@@ -273,5 +276,97 @@ func TestRunsAreRefused(t *testing.T) {
 	ci.Role = memory.RoleCI
 	if _, err := w.Recall(context.Background(), ci, memory.RecallRequest{Query: "anything"}); !problem.Is(err, problem.Forbidden) {
 		t.Errorf("ci recalls: %v", err)
+	}
+}
+
+// A page of the watch list ends where the next one begins; outcomes, what is gone and what is elsewhere are on none.
+func TestWatchedComesInPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	_, err := w.ImportModel(ctx, w.c, shopModel())
+	w.must(err)
+	want := map[string]bool{}
+	for n := range 5 {
+		m := w.remember(memory.RememberRequest{Content: fmt.Sprintf("fact number %d", n), Separate: true}).Memory
+		want[m.ID.String()] = true
+	}
+	gone := w.remember(memory.RememberRequest{Content: "retired soon", Separate: true}).Memory
+	_, err = w.Forget(ctx, w.c, memory.ForgetRequest{Memory: gone.Handle})
+	w.must(err)
+	outcome := w.c
+	outcome.Door = memory.FromSession
+	_, err = w.Remember(ctx, outcome, memory.RememberRequest{Kind: memory.SessionOutcome, Content: "a session ended"})
+	w.must(err)
+	elsewhere := w.c
+	depot, err := w.CreateProject(ctx, w.c, "depot", nil)
+	w.must(err)
+	elsewhere.Project = depot.ID
+	_, err = w.Remember(ctx, elsewhere, memory.RememberRequest{Content: "of another project"})
+	w.must(err)
+	w.must(w.h.store.View(ctx, w.c.Org, func(v memory.View) error {
+		after := uuid.Nil
+		for page := 0; ; page++ {
+			ids, err := v.Watched(ctx, w.c.Project, after, 2)
+			if err != nil {
+				return err
+			}
+			if len(ids) == 0 {
+				if page != 3 || len(want) > 0 {
+					t.Errorf("%d pages, %d memories are on none", page, len(want))
+				}
+				return nil
+			}
+			for _, id := range ids {
+				if !want[id.String()] || id.String() <= after.String() {
+					t.Errorf("page %d has %s after %s", page, id, after)
+				}
+				delete(want, id.String())
+				after = id
+			}
+		}
+	}))
+	list, err := w.Watch(ctx, w.c, "")
+	w.must(err)
+	if len(list.Memories) != 5 || list.Next != "" {
+		t.Errorf("the list: %+v", list)
+	}
+}
+
+// The state of the files is asked for by the patterns that a run will look at, once the elements are known; a pattern that only
+// the server knows is none of them.
+func TestSeenIsCompletedByElements(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	im := shopModel()
+	im.Bindings = append(im.Bindings, c4model.Binding{Element: "shop.web", Pattern: "web/**", Source: "stele.yaml"})
+	_, err := w.ImportModel(ctx, w.c, im)
+	w.must(err)
+	_, err = w.Bind(ctx, w.c, memory.BindRequest{Element: "shop.web", Patterns: []string{"pages/**"}})
+	w.must(err)
+	var asked [][]string
+	seen := &memory.Seen{Commit: commit(1), Branch: "main", TreeOf: func(_ context.Context, patterns []string) string {
+		patterns = slices.Clone(patterns)
+		slices.Sort(patterns)
+		asked = append(asked, patterns)
+		return fmt.Sprint("tree", len(asked))
+	}}
+	m := w.remember(memory.RememberRequest{Content: "pages are cached", Elements: []string{"shop.web"}, Paths: []string{"docs/a*.md", "docs/b.md"}, Seen: seen}).Memory
+	if len(asked) != 1 || !slices.Equal(asked[0], []string{"/docs/b.md", "docs/a*.md", "web/**"}) || w.get(m.Handle).Seen.Tree != "tree1" {
+		t.Errorf("asked for %q, kept %+v", asked, w.get(m.Handle).Seen)
+	}
+	if m := w.remember(memory.RememberRequest{Content: "of nothing in particular", Seen: seen}).Memory; len(asked) != 1 || w.get(m.Handle).Seen.Tree != "" {
+		t.Errorf("a memory of no files asks for %q", asked)
+	}
+	w.now = w.now.Add(time.Minute)
+	_, err = w.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true, Seen: seen})
+	w.must(err)
+	if len(asked) != 2 || w.get(m.Handle).Seen.Tree != "tree2" {
+		t.Errorf("confirming asks for %q, keeps %+v", asked, w.get(m.Handle).Seen)
+	}
+	again := w.remember(memory.RememberRequest{Content: "pages are cached", Seen: seen})
+	if !again.Deduplicated || len(asked) != 3 || !slices.Equal(asked[2], asked[0]) || w.get(m.Handle).Seen.Tree != "tree3" {
+		t.Errorf("a restatement asks for %q", asked)
 	}
 }

@@ -19,10 +19,6 @@ import (
 	"github.com/stele-dev/stele/internal/problem"
 )
 
-// maxBaselines is how many earlier runs a baseline is looked for among: force-pushes and several branches of one history are
-// rare enough that the last hundred hold it.
-const maxBaselines = 100
-
 // rewrittenPercent of its lines gone, and a memory is doubted. Below, recall says how much changed and demotes nothing. It is the
 // bound of evidence.Rewrite.Half.
 const rewrittenPercent = 50
@@ -106,7 +102,7 @@ func (w *runWrite) place(run *Run) error {
 		w.out.Repeated = true
 		return nil
 	}
-	runs, err := w.tx.TrackedRuns(w.ctx, w.c.Project, w.p.Repository, cmp.Or(tracked, w.p.Branch), maxBaselines)
+	runs, err := w.tx.TrackedRuns(w.ctx, w.c.Project, w.p.Repository, cmp.Or(tracked, w.p.Branch), w.p.Ancestors)
 	if err != nil {
 		return err
 	}

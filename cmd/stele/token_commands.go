@@ -25,8 +25,8 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 		Long: "Make a token. Its text is shown this once and kept nowhere. What is written with\n" +
 			"it names NAME as its user. Roles: agent reads, remembers, confirms; reviewer\n" +
 			"also retires, restores, imports models and undoes others' work; admin manages\n" +
-			"tokens, too; ci pushes runs of drift and reads no memory. Runs of ci put memories\n" +
-			"in doubt only when it may speak for the tracked branch (--tracked). It needs the\n" +
+			"tokens, too; ci pushes runs of drift and reads no memory, and puts memories in\n" +
+			"doubt only when it may speak for the tracked branch (--tracked). It needs the\n" +
 			"role admin, or the machine of the database.",
 		Example: "  stele token create --name kim --role reviewer --expires 90d\n  stele token create --name shop-agents --for shop\n  stele token create --name shop-ci --role ci --tracked --for shop",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -47,10 +47,14 @@ func (v *view) SameRun(ctx context.Context, r memory.Run) (memory.Run, bool, err
 	return runs[0], true, nil
 }
 
-// TrackedRuns gives the tracked, checked runs of a branch that were not late, newest first.
-func (v *view) TrackedRuns(ctx context.Context, project uuid.UUID, repository, branch string, limit int) ([]memory.Run, error) {
-	return v.runsOf(ctx, project, `AND repository = $3 AND branch = $4 AND tracked AND NOT late AND status = 'checked' ORDER BY arrived_at DESC, run_id DESC LIMIT $5`,
-		repository, branch, limit)
+// TrackedRuns gives the newest tracked, checked run of a branch that was not late, and the newest whose commit is among some,
+// newest first.
+func (v *view) TrackedRuns(ctx context.Context, project uuid.UUID, repository, branch string, commits []string) ([]memory.Run, error) {
+	const these = `SELECT run_id FROM drift_runs
+		WHERE org_id = $1 AND project_id = $2 AND repository = $3 AND branch = $4 AND tracked AND NOT late AND status = 'checked'`
+	const newest = ` ORDER BY arrived_at DESC, run_id DESC LIMIT 1)`
+	return v.runsOf(ctx, project, `AND run_id IN ((`+these+newest+` UNION (`+these+` AND commit = ANY ($5)`+newest+`) ORDER BY arrived_at DESC, run_id DESC`,
+		repository, branch, commits)
 }
 
 // LatestTracked gives the latest tracked run of each repository.
@@ -91,7 +95,7 @@ func scanSummary(row pgx.CollectableRow) (memory.RunSummary, error) {
 // Runs lists runs, newest first.
 func (v *view) Runs(ctx context.Context, project uuid.UUID, q memory.RunQuery) ([]memory.RunSummary, error) {
 	rows, err := v.tx.Query(ctx, `SELECT `+summaryColumns+` FROM drift_runs
-		WHERE org_id = $1 AND project_id = $2 AND ($3 = '' OR repository = $3) AND ($4 = '' OR branch = $4) AND (tracked OR NOT $5)
+		WHERE org_id = $1 AND project_id = $2 AND ($3 = '' OR repository = $3) AND ($4 = '' OR branch = $4) AND (tracked AND NOT late OR NOT $5)
 		  AND ($6::timestamptz IS NULL OR arrived_at < $6)
 		ORDER BY arrived_at DESC, run_id DESC LIMIT $7`, v.org, project, q.Repository, q.Branch, q.Tracked, nullTime(q.Before), q.Limit)
 	if err != nil {
