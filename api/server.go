@@ -12,17 +12,22 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 
 	"github.com/stele-dev/stele/api/auth"
 	"github.com/stele-dev/stele/api/mcp"
 	"github.com/stele-dev/stele/api/rest"
+	"github.com/stele-dev/stele/drift/github"
 	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory"
 )
 
 // Service is the domain as the doors need it; *memory.Service is one.
 type Service interface {
 	auth.Authenticator
+	Badge(ctx context.Context, org, project uuid.UUID, secret string) (memory.DriftScore, error)
 	rest.Service
 	mcp.Service
 }
@@ -30,11 +35,14 @@ type Service interface {
 // Options of a Server. Zero values mean the defaults.
 type Options struct {
 	Service Service
-	Ready   []Check                // what must hold before requests are sent here
-	Metrics []prometheus.Collector // further metrics, such as those of the database pool
-	Profile mcp.Profile            // set of MCP tools; default mcp.Coding
-	Version string                 // of the binary
-	Log     *slog.Logger           // default: none. No text of a memory, no token and no path of a request is written to it
+	Webhook Webhook // what GitHub may call
+	// RunDrift has a project compared with its code soon; nil: this server reads no repositories.
+	RunDrift func(ctx context.Context, org, project uuid.UUID) error
+	Ready    []Check                // what must hold before requests are sent here
+	Metrics  []prometheus.Collector // further metrics, such as those of the database pool
+	Profile  mcp.Profile            // set of MCP tools; default mcp.Coding
+	Version  string                 // of the binary
+	Log      *slog.Logger           // default: none. No text of a memory, no token and no path of a request is written to it
 
 	Hosts    []string       // names of this server beside localhost and addresses in numbers
 	Proxies  []netip.Prefix // whose X-Forwarded-For is believed
@@ -88,7 +96,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	doors := rest.New(rest.Options{Service: o.Service, Version: o.Version, Log: o.Log, Done: s.stop, Stream: gate.Stream, Admitted: gate.Admitted})
+	doors := rest.New(rest.Options{Service: o.Service, Version: o.Version, Log: o.Log, Done: s.stop, Stream: gate.Stream, Admitted: gate.Admitted, RunDrift: o.RunDrift})
 	busy := newSlots(o.InFlight)
 	behind := func(h http.Handler) http.Handler {
 		return gate.Wrap(noteUser(bounded(busy, doors.Streams, m.refused, h)))
@@ -98,6 +106,9 @@ func New(o Options) (*Server, error) {
 	doors.Register(mux, func(h http.Handler) http.Handler { return noteRoute(doors.Route, behind(h)) })
 	mux.Handle("/mcp", behind(forAgents.HTTP()))
 	mux.Handle("/mcp/p/{project}", behind(forAgents.HTTP()))
+	// These two hold no token, so that all who call them share one bound.
+	mux.Handle("POST /v1/webhooks/github", shared(http.HandlerFunc(o.Webhook.serve)))
+	mux.Handle("GET /v1/badges/{organization}/{project}/{secret}/{what}", shared(http.HandlerFunc(badges{o.Service}.serve)))
 	mux.HandleFunc("GET /healthz", s.health.live)
 	mux.HandleFunc("GET /readyz", s.health.ready)
 	mux.Handle("/", gate.Wrap(http.HandlerFunc(nothing)))
@@ -106,8 +117,37 @@ func New(o Options) (*Server, error) {
 		_, pattern := mux.Handler(r)
 		return pattern
 	}
-	s.handler = observe(o.Log, m, doors.BodyLimit, auth.Hosts{Names: lower(o.Hosts)}.Wrap(noteRoute(routes, mux)))
+	s.handler = observe(o.Log, m, bodyLimit(doors.BodyLimit), auth.Hosts{Names: lower(o.Hosts)}.Wrap(noteRoute(routes, mux)))
 	return s, nil
+}
+
+// bodyLimit is how large the body of a request may be, in bytes: what GitHub sends is larger than what callers do.
+func bodyLimit(ofDoor func(*http.Request) int64) func(*http.Request) int64 {
+	return func(r *http.Request) int64 {
+		if r.URL.Path == "/v1/webhooks/github" {
+			return github.MaxPayload
+		}
+		return ofDoor(r)
+	}
+}
+
+// Bounds of what is asked without a token, of all callers together.
+const (
+	sharedRate  = 20 // a second
+	sharedBurst = 100
+)
+
+// shared bounds what anyone may ask.
+func shared(h http.Handler) http.Handler {
+	limit := rate.NewLimiter(sharedRate, sharedBurst)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !limit.Allow() {
+			w.Header().Set("Retry-After", "1")
+			auth.Refuse(w, problem.New(problem.TooMany, "", "too many requests come without a token", "try again in a second"))
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // nothing answers where nothing is.

@@ -62,6 +62,11 @@ type ModelView struct {
 	Source        string                 `json:"source"`
 }
 
+// Model is the model in it, as a comparison with code takes it.
+func (v ModelView) Model() *c4model.Model {
+	return &c4model.Model{Elements: v.Elements, Relationships: v.Relationships, Decisions: v.Decisions}
+}
+
 // DecisionReport says what an import of decisions changed, by "ADR-17".
 type DecisionReport struct {
 	Decisions int      `json:"decisions"`

@@ -201,12 +201,13 @@ func (s *Service) PushRun(ctx context.Context, c Caller, p RunPush) (RunAnswer, 
 	if err := p.check(); err != nil {
 		return RunAnswer{}, err
 	}
+	vouched := s.vouched(ctx, c, p)
 	spaces := []SpaceKey{{Organization, ""}, {Project, c.Project.String()}}
 	var out RunAnswer
 	for range maxImportRounds {
 		var needed []SpaceKey
 		err := s.writeRuns(ctx, c, spaces, func(tx Tx) error {
-			w := runWrite{Service: s, ctx: ctx, tx: tx, c: c, p: p, now: s.now()}
+			w := runWrite{Service: s, ctx: ctx, tx: tx, c: c, p: p, vouched: vouched, now: s.now()}
 			err := w.run()
 			out, needed = w.out, w.needed
 			return err

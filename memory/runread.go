@@ -202,6 +202,7 @@ type DriftScore struct {
 
 // runsView reads runs for people.
 type runsView interface {
+	driftProjects
 	// Runs lists runs, newest first.
 	Runs(ctx context.Context, project uuid.UUID, q RunQuery) ([]RunSummary, error)
 	// RunReport gives the report of a run.

@@ -32,6 +32,8 @@ type runWrite struct {
 	p   RunPush
 	now time.Time
 
+	vouched bool // the server sees that the branch has the commit
+
 	out      RunAnswer
 	needed   []SpaceKey
 	baseline *Run
@@ -85,8 +87,8 @@ func (w *runWrite) place(run *Run) error {
 	case !w.p.Tracked:
 	case w.p.Branch == "" || w.p.Branch != tracked:
 		w.out.Warnings = append(w.out.Warnings, fmt.Sprintf("the run is of %s, and the tracked branch is %s: it changes nothing", orDetached(w.p.Branch), orUnknown(tracked)))
-	case !w.c.mayTrack():
-		w.out.Warnings = append(w.out.Warnings, "this token may not speak for the tracked branch, so the run changes nothing: make one with stele token create --role ci --tracked")
+	case !w.c.mayTrack() && !w.vouched:
+		w.out.Warnings = append(w.out.Warnings, "this token may not speak for the tracked branch, and the server cannot see the commit on it, so the run changes nothing: make one with stele token create --role ci --tracked")
 	default:
 		run.Tracked = true
 	}
@@ -495,7 +497,8 @@ func firstPaths(paths []string) []string {
 	return out
 }
 
-// judgeRewrite doubts a memory when half of the code it is about is gone, once for what it was last confirmed against.
+// judgeRewrite doubts a memory when half of the code it is about is gone, once for what it was last confirmed against. One that is
+// in doubt already needs no second reason: it is read by a person anyway.
 func (w *runWrite) judgeRewrite(r *Record, v evidence.Verdict, open []OpenDoubt) error {
 	percent := 0
 	if v.Rewrite != nil && !w.asSeen(r.ID, v) {
@@ -504,7 +507,7 @@ func (w *runWrite) judgeRewrite(r *Record, v evidence.Verdict, open []OpenDoubt)
 	if err := w.tx.SetChanged(w.ctx, r.ID, percent); err != nil {
 		return err
 	}
-	if v.Rewrite == nil || percent < rewrittenPercent || slices.ContainsFunc(open, func(d OpenDoubt) bool { return d.Memory == r.ID && d.Cause == "rewritten" }) {
+	if v.Rewrite == nil || percent < rewrittenPercent || w.owedTo[r.ID] || slices.ContainsFunc(open, func(d OpenDoubt) bool { return d.Memory == r.ID }) {
 		return nil
 	}
 	reason := fmt.Sprintf("%d of the %d lines it was written about are gone (%d %%)", v.Rewrite.Gone, v.Rewrite.Lines, percent)

@@ -17,6 +17,7 @@ type Service struct {
 	embedder embedding.Provider
 	ranking  Ranking
 	wait     time.Duration // for a vector, on a write or a recall
+	branches Branches
 	now      func() time.Time
 }
 
@@ -27,6 +28,7 @@ type Options struct {
 	// EmbedWait bounds what a write or a recall waits for a vector; default 250 ms, which a person does not notice and the
 	// built-in encoder never needs. A text that gets none is embedded later.
 	EmbedWait time.Duration
+	Branches  Branches         // sees whether a branch has a commit; default nobody does
 	Now       func() time.Time // the clock; default time.Now, cut to microseconds as PostgreSQL keeps them
 }
 
@@ -35,7 +37,7 @@ const defaultEmbedWait = 250 * time.Millisecond
 
 // New makes a Service on a Store.
 func New(store Store, o Options) *Service {
-	s := &Service{store: store, embedder: o.Embedder, ranking: DefaultRanking(), wait: o.EmbedWait, now: o.Now}
+	s := &Service{store: store, embedder: o.Embedder, ranking: DefaultRanking(), wait: o.EmbedWait, branches: o.Branches, now: o.Now}
 	if s.embedder == nil {
 		s.embedder = embedding.None{}
 	}

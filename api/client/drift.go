@@ -55,6 +55,16 @@ func (c *Client) DriftScore(ctx context.Context, by memory.Caller) (memory.Drift
 	return read[memory.DriftScore](ctx, c, q, err)
 }
 
+// RunDrift has the server compare the project soon.
+func (c *Client) RunDrift(ctx context.Context, by memory.Caller) error {
+	q, err := inProject(by, http.MethodPost, nil, "drift", "run")
+	q.lost = repeatable
+	_, err = read[struct {
+		Queued bool `json:"queued"`
+	}](ctx, c, q, err)
+	return err
+}
+
 // DriftSettings gives what drift is told about the project.
 func (c *Client) DriftSettings(ctx context.Context, by memory.Caller) (memory.DriftSettings, error) {
 	q, err := inProject(by, http.MethodGet, nil, "drift", "settings")

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/stele-dev/stele/drift"
+	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
 
@@ -17,12 +18,17 @@ type driftService interface {
 	DriftScore(ctx context.Context, c memory.Caller) (memory.DriftScore, error)
 	DriftSettings(ctx context.Context, c memory.Caller) (memory.DriftSettings, error)
 	ChangeDriftSettings(ctx context.Context, c memory.Caller, change memory.DriftSettingsChange) (memory.DriftSettings, error)
+	MayRunDrift(ctx context.Context, c memory.Caller) error
 	HeldModel(ctx context.Context, c memory.Caller) (memory.HeldModel, bool, error)
 	DecideModel(ctx context.Context, c memory.Caller, accept bool) (memory.HeldModel, error)
 }
 
 type runList struct {
 	Runs []memory.RunSummary `json:"runs"`
+}
+
+type queuedRun struct {
+	Queued bool `json:"queued"`
 }
 
 type decideModel struct {
@@ -71,6 +77,18 @@ func (a *API) drift() {
 		func(ctx context.Context, x *exchange, in *pushing) (*answer[memory.RunAnswer], error) {
 			out, err := a.service.PushRun(ctx, x.caller, in.Sent)
 			return &answer[memory.RunAnswer]{out}, err
+		})
+	add(a, endpoint{id: "run-drift", method: http.MethodPost, path: pathProject + "/drift/run", tag: tagDrift, status: http.StatusAccepted,
+		summary: "Run now", description: "Has the server read the repository (`clone_url` of the settings) and compare the tip of the tracked branch, soon. Needs the reviewer role.",
+		answers: "The run is waiting for its turn; it appears in the list of runs."},
+		func(ctx context.Context, x *exchange, _ *ProjectPath) (*answer[queuedRun], error) {
+			if err := a.service.MayRunDrift(ctx, x.caller); err != nil {
+				return nil, err
+			}
+			if a.options.RunDrift == nil {
+				return nil, problem.New(problem.Unavailable, "", "this server reads no repositories", "push a run: stele drift run --push")
+			}
+			return &answer[queuedRun]{queuedRun{true}}, a.options.RunDrift(ctx, x.caller.Org, x.caller.Project)
 		})
 	type runsQuery struct {
 		ProjectPath

@@ -69,8 +69,10 @@ type Service interface {
 // Options of an API. Service is required; zero values of the rest mean the defaults.
 type Options struct {
 	Service Service
-	Log     *slog.Logger // internal errors, which callers are not shown; default slog.Default()
-	Version string       // of the program, in the document; default "1", as in docs/openapi.json
+	// RunDrift has a project compared with its code soon; nil: this server reads no repositories.
+	RunDrift func(ctx context.Context, org, project uuid.UUID) error
+	Log      *slog.Logger // internal errors, which callers are not shown; default slog.Default()
+	Version  string       // of the program, in the document; default "1", as in docs/openapi.json
 
 	// Stream admits one more stream of the caller of a request; done is called when it ends. Default: as many as one likes.
 	Stream func(*http.Request) (done func(), err error)

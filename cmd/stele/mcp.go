@@ -65,7 +65,7 @@ func (a *app) mcpCommand() *cobra.Command {
 					}
 					a.opened = b
 					if b.db != nil { // without a server nobody else gives late memories their vectors
-						background.Go(func() { b.elected(life, a.logger(c.LogLevel)) })
+						background.Go(func() { b.elected(life, a.logger(c.LogLevel), nil) })
 						background.Go(func() { b.warm(life, a.logger(c.LogLevel)) })
 					}
 					return agentBackend{b, a.project}, nil

@@ -90,8 +90,9 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 	if err := b.store.CheckKeys(ctx); err != nil {
 		return err
 	}
+	runner := newDriftRunner(b, log)
 	server, err := api.New(api.Options{
-		Service: b.local, Profile: profile, Version: thisBuild().Version, Log: log, Metrics: api.PoolMetrics(b.db.Stat),
+		Service: b.local, Webhook: api.Webhook{Secret: c.GitHubWebhookSecret, Pushed: runner.Pushed}, RunDrift: runner.Queue, Profile: profile, Version: thisBuild().Version, Log: log, Metrics: api.PoolMetrics(b.db.Stat),
 		Hosts: fields(c.Hosts), Proxies: proxies, Limits: auth.Limits{PerToken: rate.Limit(c.Rate), Burst: int(2 * c.Rate)},
 		Ready: []api.Check{
 			{Name: "database", Run: b.db.Ping},
@@ -109,7 +110,8 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 	}
 	work, stop := context.WithCancel(ctx)
 	var background sync.WaitGroup
-	background.Go(func() { b.elected(work, log) })
+	background.Go(func() { b.elected(work, log, runner) })
+	background.Go(func() { runner.work(work) })
 	background.Go(func() { b.warm(work, log) })
 	if metrics != nil {
 		background.Go(func() {

@@ -23,14 +23,14 @@ const upkeepElection int32 = 1
 const dropBatch = 5000
 
 // elected does the upkeep whenever this process is the one of all that share the database to do it, until ctx is done.
-func (b *backend) elected(ctx context.Context, log *slog.Logger) {
-	b.db.Elect(ctx, postgres.Election{ID: upkeepElection, Name: "upkeep", Log: log, Work: func(ctx context.Context) error { return b.upkeep(ctx, log) }})
+func (b *backend) elected(ctx context.Context, log *slog.Logger, runner *driftRunner) {
+	b.db.Elect(ctx, postgres.Election{ID: upkeepElection, Name: "upkeep", Log: log, Work: func(ctx context.Context) error { return b.upkeep(ctx, log, runner) }})
 }
 
 // upkeep does what one server does for all, until ctx is done: it removes old answers, gives vectors to memories that were
 // written without one, removes those of a model that is no longer used, and keeps the indexes over vectors. A run that takes longer than its interval is
 // not joined by another; what fails in one organization is tried again later and holds nobody else up.
-func (b *backend) upkeep(ctx context.Context, log *slog.Logger) error {
+func (b *backend) upkeep(ctx context.Context, log *slog.Logger, runner *driftRunner) error {
 	u := &upkeep{backend: b, log: log}
 	jobs := cron.New(cron.WithChain(cron.SkipIfStillRunning(cron.DiscardLogger)))
 	for _, job := range []struct {
@@ -42,6 +42,11 @@ func (b *backend) upkeep(ctx context.Context, log *slog.Logger) error {
 		{"@every 10m", u.embedAll},
 	} {
 		if _, err := jobs.AddFunc(job.every, func() { u.each(ctx, job.run) }); err != nil {
+			return err
+		}
+	}
+	if runner != nil {
+		if _, err := jobs.AddFunc("@every 1m", func() { u.each(ctx, runner.due) }); err != nil {
 			return err
 		}
 	}

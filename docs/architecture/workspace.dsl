@@ -175,6 +175,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/drift/bind"
                         }
                     }
+                    github = component "GitHub" "Reads signed webhooks; asks whether a branch has a commit." "Go, go-github" {
+                        properties {
+                            path "/drift/github"
+                        }
+                    }
                     git = component "Git" "Reads commits, trees, texts and history by the git program." "Go, git" {
                         properties {
                             path "/internal/git"
@@ -383,6 +388,9 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.config -> stele.program.problem "Names the variable, or file and line"
         stele.program.config -> stele.program.c4 "Asks what a glob of a binding may be"
         stele.program.checkout -> stele.program.problem "Says what git refused"
+        stele.program.http -> stele.program.github "Believes signed events"
+        stele.program.cli -> stele.program.github "Asks whether a branch has a commit"
+        stele.program.github -> stele.program.problem "Says whose signature is missing"
         stele.program.git -> stele.program.problem "Says what git refused"
         stele.program.drift -> stele.program.evidence "Aims the watch list at bound files"
         stele.program.evidence -> stele.program.git "Reads commits and their history"

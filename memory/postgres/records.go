@@ -273,7 +273,7 @@ func (v *view) scanRecords(found map[uuid.UUID]*memory.Record) func(pgx.Rows) er
 				r.Seen = &seen
 			}
 			r.Author = memory.AuthorName(r.Agent, r.User)
-			if changed > 0 {
+			if changed > 0 && !r.Verify { // a doubt says it better
 				r.Flags = append(r.Flags, memory.Flag{Flag: "changed", Reason: fmt.Sprintf("%d %% of the lines it was written about are gone", changed)})
 			}
 			found[r.ID] = r

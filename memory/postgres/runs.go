@@ -181,3 +181,17 @@ func (t *tx) DecideModel(_ context.Context, project uuid.UUID, accepted bool, by
 	t.pipeline.later(b)
 	return nil
 }
+
+// DriftProjects gives the projects that have an address to read from.
+func (v *view) DriftProjects(ctx context.Context) ([]memory.DriftProject, error) {
+	rows, err := v.tx.Query(ctx, `SELECT project_id, tracked_branch, clone_url, schedule, badge FROM drift_settings
+		WHERE org_id = $1 AND clone_url <> '' ORDER BY project_id`, v.org)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (memory.DriftProject, error) {
+		var p memory.DriftProject
+		err := row.Scan(&p.Project, &p.Settings.TrackedBranch, &p.Settings.CloneURL, &p.Settings.Schedule, &p.Settings.Badge)
+		return p, err
+	})
+}
