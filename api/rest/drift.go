@@ -68,8 +68,8 @@ func (a *API) drift() {
 	}
 	add(a, endpoint{id: "push-run", method: http.MethodPost, path: pathProject + "/drift/runs", tag: tagDrift, limit: MaxModelBody,
 		large:   append([]memory.Role{memory.RoleCI}, importers...),
-		summary: "Push a run", description: "Stores a comparison of the model with a commit, as `stele drift run --push` makes it. On the tracked branch, from a token that may speak for it, " +
-			"the model becomes the project's, and memories whose ground moved come into doubt. The very same run again changes nothing. For tokens of role ci, and for reviewers.",
+		summary: "Push a run", description: "Stores a comparison of the model with a commit, as `stele drift run --push` makes it. On the tracked branch, " +
+			"from a token that may speak for it, the model becomes the project's, and memories whose ground moved come into doubt. The very same run again changes nothing. For tokens of role ci, and for reviewers.",
 		answers: "What the run did, or would do.",
 		example: map[string]any{"repository": "example.org/shop", "branch": "main", "default_branch": "main", "tracked": true,
 			"ancestors": []any{"4b825dc642cb6eb9a060e54bf8d69288fbee4904"},
@@ -144,7 +144,8 @@ func (a *API) drift() {
 			return &answer[memory.RunReport]{out}, err
 		})
 	add(a, endpoint{id: "drift-score", method: http.MethodGet, path: pathProject + "/drift/score", tag: tagDrift,
-		summary: "Score", description: "Gives how well code and model agree: the latest tracked run of each repository, added up. 100 means the code matches the model.", answers: "The score."},
+		summary: "Score", description: "Gives how well code and model agree: the latest tracked run of each repository, added up. 100 means the code " +
+			"matches the model.", answers: "The score."},
 		func(ctx context.Context, x *exchange, _ *ProjectPath) (*answer[memory.DriftScore], error) {
 			out, err := a.service.DriftScore(ctx, x.caller)
 			if out.Levels == nil {

@@ -99,7 +99,8 @@ func (e *driftEvaluation) project(ctx context.Context, a *app, writes bool) (*ba
 // push asks what is watched, looks at it, and sends the run.
 func (e *driftEvaluation) push(ctx context.Context, a *app, r *drift.Report, o pushOptions) (*memory.RunAnswer, error) {
 	if r.Status == drift.NotChecked || e.input == nil {
-		return nil, problem.Invalidf("push", "nothing was compared, so nothing was stored: %s", r.Reason).Fix("have a model: stele model draft").Fix("take the project's: --model server")
+		return nil, problem.Invalidf("push", "nothing was compared, so nothing was stored: %s", r.Reason).
+			Fix("have a model: stele model draft").Fix("take the project's: --model server")
 	}
 	b, c, err := e.project(ctx, a, true)
 	if err != nil {
