@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -55,29 +56,25 @@ func (a *app) benchStalenessCommand() *cobra.Command {
 // staleness prints what the rules of a replay are worth.
 func (p *printer) staleness(r *staleness.Report) {
 	last := r.Steps[len(r.Steps)-1]
-	p.line("%s of %s, from %.7s (%s) to %.7s (%s) in %s", count(len(r.Statements), "statement"), count(r.Documents, "document"),
-		r.From.Commit, r.From.Time.Format("2006-01-02"), last.Commit, last.Time.Format("2006-01-02"), count(len(r.Steps), "step"))
-	p.line("%s rest on nothing that was found in code, and are left out.", count(r.Ungrounded, "statement"))
+	day := func(s staleness.Step) string { return fmt.Sprintf("%.7s (%s)", s.Commit, s.Time.Format(time.DateOnly)) }
+	p.hanging("", "", fmt.Sprintf("%s of %s, from %s to %s in %s. Left out: %s that rest on nothing found in code.",
+		count(len(r.Statements), "statement"), count(r.Documents, "document"), day(r.From), day(last), count(len(r.Steps), "step"), count(r.Ungrounded, "statement")))
 	p.line("")
 	if r.Mechanical == nil {
 		p.hanging("", indent, "Not measured against what is gone from the repository: "+r.NotMeasured+".")
 	} else {
-		p.line("Against what is gone from the repository (%s, %d gone)", count(r.Mechanical.Statements, "statement"), r.Mechanical.Stale)
-		p.truth(r.Mechanical)
+		p.truth("Against what is gone from the repository", "gone", r.Mechanical)
 	}
 	p.line("")
-	p.line("Against what the authors rewrote or removed (%s, %d rewritten)", count(r.Human.Statements, "statement"), r.Human.Stale)
-	p.truth(r.Human)
+	p.truth("Against what the authors rewrote or removed", "rewritten", r.Human)
 }
 
-func (p *printer) truth(t *staleness.Truth) {
-	p.line("%sRULE            ALERTS  RIGHT  PRECISION  CATCHES  RECALL  ALERTS PER CATCH", indent)
+func (p *printer) truth(title, stale string, t *staleness.Truth) {
+	p.line("%s (%s, %d %s)", title, count(t.Statements, "statement"), t.Stale, stale)
+	p.line("%s%-14s  %6s  %5s  %9s  %7s  %6s  %9s  %7s", indent, "RULE", "ALERTS", "RIGHT", "PRECISION", "CATCHES", "RECALL", "PER CATCH", "UNKNOWN")
 	for _, s := range t.Scores {
-		unknown := ""
-		if s.Unknown > 0 {
-			unknown = fmt.Sprintf("  and %d not known", s.Unknown)
-		}
-		p.line("%s%-14s  %6d  %5d  %9s  %7d  %6s  %16s%s", indent, s.Rule, s.Alerts, s.Right, quotient(s.Precision), s.Catches, quotient(s.Recall), quotient(s.AlertsPerCatch), unknown)
+		p.line("%s%-14s  %6d  %5d  %9s  %7d  %6s  %9s  %7d", indent, s.Rule, s.Alerts, s.Right, quotient(s.Precision), s.Catches, quotient(s.Recall),
+			quotient(s.AlertsPerCatch), s.Unknown)
 	}
 }
 

@@ -37,7 +37,10 @@ type memory struct {
 	tree    string   // state of files at the last alert that they changed
 	removed []string // of files, those that are known to have left
 
-	measured map[int]ground // of the rewriting rules, by threshold
+	rests    []string          // files of the evidence: of these it is measured how much is rewritten
+	measured string            // state of files at the last measurement
+	rewrite  *evidence.Rewrite // what that came to
+	alarmed  int               // the highest threshold that was passed
 }
 
 // claim is a claim of a memory.
@@ -47,12 +50,6 @@ type claim struct {
 	declared bool // code declares it
 	gone     bool // it left; the alert was given, and it is not followed any more
 	where    []string
-}
-
-// ground is what a rewrite is measured over, and since when.
-type ground struct {
-	seen  string
-	files []string
 }
 
 // remember takes the statements out of the documents of a commit.
@@ -81,7 +78,7 @@ func remember(ctx context.Context, s *evidence.Searcher, commit string) (*predic
 			p.documents++
 		}
 		for _, st := range stated {
-			m := &memory{file: d.Path, line: st.Line, text: st.Text, measured: map[int]ground{}}
+			m := &memory{file: d.Path, line: st.Line, text: st.Text}
 			for _, c := range st.Claims {
 				if !slices.ContainsFunc(m.claims, func(k claim) bool { return k.Text == c.Text && k.Kind == c.Kind }) {
 					m.claims = append(m.claims, claim{Claim: c})
@@ -120,9 +117,7 @@ func (p *predictor) found(ctx context.Context) error {
 			p.ungrounded++
 			continue
 		}
-		for _, t := range thresholds {
-			m.measured[t] = ground{p.seen, m.ground()}
-		}
+		m.rests = m.ground()
 		grounded = append(grounded, m)
 	}
 	p.memories = grounded
@@ -130,7 +125,7 @@ func (p *predictor) found(ctx context.Context) error {
 		return err
 	}
 	for n, m := range p.memories {
-		m.tree = verdicts[n].Tree
+		m.tree, m.measured = verdicts[n].Tree, verdicts[n].Tree
 	}
 	return nil
 }
@@ -198,10 +193,10 @@ func (p *predictor) step(ctx context.Context, n int, commit string) error {
 		}
 		stale := m.judge(verdicts[i], tell)
 		m.look(verdicts[i].Tree, there, tell)
-		half, err := p.measure(ctx, m, commit, rewrites, tell)
-		if err != nil {
+		if err := p.measure(ctx, m, commit, verdicts[i].Tree, rewrites); err != nil {
 			return err
 		}
+		half := m.rewritten(tell)
 		if half != "" {
 			tell(Together, nil, half)
 		} else if len(stale) > 0 {
@@ -275,29 +270,41 @@ func (m *memory) look(tree string, there map[string]bool, tell func(Rule, []name
 	}
 }
 
-// measure gives what half says when it alerts.
-func (p *predictor) measure(ctx context.Context, m *memory, commit string, known map[string]*evidence.Rewrite, tell func(Rule, []name, string)) (string, error) {
-	said := ""
-	for _, t := range thresholds {
-		g := m.measured[t]
-		key := g.seen + "\x00" + strings.Join(g.files, "\x00")
-		r, ok := known[key]
-		if !ok {
-			var err error
-			if r, err = p.s.Compare(ctx, g.seen, commit, g.files); err != nil {
-				return "", err
-			}
-			known[key] = r
+// measure compares the files that a memory rests on with what they were when it was remembered, if they are others than at
+// the last step. known are the comparisons of this step.
+func (p *predictor) measure(ctx context.Context, m *memory, commit, tree string, known map[string]*evidence.Rewrite) error {
+	if tree == m.measured || m.alarmed == thresholds[len(thresholds)-1] {
+		return nil
+	}
+	key := strings.Join(m.rests, "\x00")
+	r, ok := known[key]
+	if !ok {
+		var err error
+		if r, err = p.s.Compare(ctx, p.seen, commit, m.rests); err != nil {
+			return err
 		}
-		if r == nil || r.Lines == 0 || 100*r.Gone < t*r.Lines {
+		known[key] = r
+	}
+	m.measured, m.rewrite = tree, r
+	return nil
+}
+
+// rewritten tells of each threshold once that it was passed, and gives what half says then.
+func (m *memory) rewritten(tell func(Rule, []name, string)) (half string) {
+	r := m.rewrite
+	if r == nil || r.Lines == 0 {
+		return ""
+	}
+	why := fmt.Sprintf("%d of %d lines are gone", r.Gone, r.Lines)
+	for _, t := range thresholds {
+		if t <= m.alarmed || 100*r.Gone < t*r.Lines {
 			continue
 		}
-		why := fmt.Sprintf("%d of %d lines are gone", r.Gone, r.Lines)
+		m.alarmed = t
 		tell(rewritten(t), nil, why)
-		m.measured[t] = ground{commit, m.ground()}
-		if t == half {
-			said = why
+		if t == halfRewritten {
+			half = why
 		}
 	}
-	return said, nil
+	return half
 }

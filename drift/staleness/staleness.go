@@ -301,11 +301,11 @@ const (
 	Together     Rule = "together"      // evidence_gone, or half of the lines rewritten
 )
 
-// thresholds of the rules rewritten_25 to rewritten_90: percent of the lines that are gone.
+// thresholds of the rules rewritten_25 to rewritten_90: percent of the lines that are gone, going up.
 var thresholds = []int{25, 50, 75, 90}
 
-// half is the threshold that is in Together.
-const half = 50
+// halfRewritten is the threshold that is in Together.
+const halfRewritten = 50
 
 func rewritten(percent int) Rule { return Rule("rewritten_" + strconv.Itoa(percent)) }
 
