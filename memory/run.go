@@ -143,6 +143,8 @@ type runTx interface {
 	SaveEvidence(ctx context.Context, memory uuid.UUID, revision, version int, states map[int]EvidenceState) error
 	// SetChanged notes how many percent of the lines a memory was written about are gone.
 	SetChanged(ctx context.Context, memory uuid.UUID, percent int) error
+	// SeeAt says that the files that the writer of a memory had are those of a commit.
+	SeeAt(ctx context.Context, memory uuid.UUID, commit, branch string) error
 	// HoldModel keeps a model for a person to decide about, in place of one that waits.
 	HoldModel(ctx context.Context, project uuid.UUID, held HeldModel, model ModelImport) error
 	// DecideModel closes the model that waits.
@@ -173,12 +175,11 @@ const (
 
 // OpenDoubt is a doubt that is open.
 type OpenDoubt struct {
-	ID     uuid.UUID
-	Memory uuid.UUID
-	Cause  string
-	Stamp  uuid.UUID // uuid.Nil for causes without one
-	Moved  bool      // the stamp is of files that are elsewhere
-	Print  string    // fingerprint of the stamp
+	ID      uuid.UUID
+	Memory  uuid.UUID
+	Cause   string
+	Element uuid.UUID // of the stamp; uuid.Nil for doubts without one
+	Moved   bool      // the stamp is of files that are elsewhere
 }
 
 // OwedDoubt is a doubt that a stamp makes.

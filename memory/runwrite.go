@@ -241,7 +241,10 @@ func (w *runWrite) take(run uuid.UUID) error {
 	if err := w.judgeEvidence(); err != nil {
 		return err
 	}
-	return w.withdraw()
+	if err := w.withdraw(); err != nil {
+		return err
+	}
+	return w.follow()
 }
 
 func (w *runWrite) keyOf(id uuid.UUID) string {
@@ -317,11 +320,17 @@ func (w *runWrite) evidenceHolds(id uuid.UUID, v evidence.Verdict) bool {
 // evidenceLost tells whether the code lacks something of the memory that it supported before.
 func (w *runWrite) evidenceLost(id uuid.UUID, v evidence.Verdict) bool {
 	for i, c := range v.Claims {
-		if c.State == evidence.Gone && w.known[id][i].State == evidenceHeld {
+		if lost(c, w.known[id][i].State, v.SeenIn) {
 			return true
 		}
 	}
 	return false
+}
+
+// lost tells whether a claim is evidence that is gone: a run found it, or the code declared it where the memory was written. What
+// was so on a branch that is not merged says nothing about the tracked one.
+func lost(c evidence.ClaimVerdict, before string, merged bool) bool {
+	return c.State == evidence.Gone && (before == evidenceHeld || before == "" && c.Evidence && merged)
 }
 
 // settleOwed opens the doubts that stamps make.
@@ -447,12 +456,13 @@ func (w *runWrite) judgeClaims(r *Record, v evidence.Verdict, known map[int]Evid
 		before := known[i].State
 		switch verdict.State {
 		case evidence.Holds, evidence.Moved:
-			if before != evidenceForgotten && (before != "" || verdict.Evidence) {
+			// What was gone when somebody confirmed the memory counts again where a run finds it, not where it once was.
+			if found := verdict.State == evidence.Holds; verdict.Evidence && (found || before != evidenceForgotten) || before == evidenceHeld || before == evidenceGone {
 				states[i] = EvidenceState{State: evidenceHeld, FoundIn: firstPaths(verdict.Now)}
 			}
 		case evidence.Gone:
-			if before == evidenceHeld {
-				states[i] = EvidenceState{State: evidenceGone, FoundIn: known[i].FoundIn}
+			if lost(verdict, before, v.SeenIn) {
+				states[i] = EvidenceState{State: evidenceGone, FoundIn: firstPaths(verdict.Before)}
 				gone = append(gone, clip(Line(verdict.String()), 400))
 			}
 		case evidence.NeverFound:
@@ -497,17 +507,23 @@ func firstPaths(paths []string) []string {
 	return out
 }
 
+// rewritten is the percentage of the lines a memory was written about that are gone. What its writer had is no measure for the
+// tracked branch before it is merged.
+func (w *runWrite) rewritten(id uuid.UUID, v evidence.Verdict) int {
+	if v.Rewrite == nil || !v.SeenIn || w.asSeen(id, v) {
+		return 0
+	}
+	return v.Rewrite.Percent()
+}
+
 // judgeRewrite doubts a memory when half of the code it is about is gone, once for what it was last confirmed against. One that is
 // in doubt already needs no second reason: it is read by a person anyway.
 func (w *runWrite) judgeRewrite(r *Record, v evidence.Verdict, open []OpenDoubt) error {
-	percent := 0
-	if v.Rewrite != nil && !w.asSeen(r.ID, v) {
-		percent = v.Rewrite.Percent()
-	}
+	percent := w.rewritten(r.ID, v)
 	if err := w.tx.SetChanged(w.ctx, r.ID, percent); err != nil {
 		return err
 	}
-	if v.Rewrite == nil || percent < rewrittenPercent || w.owedTo[r.ID] || slices.ContainsFunc(open, func(d OpenDoubt) bool { return d.Memory == r.ID }) {
+	if percent < rewrittenPercent || w.owedTo[r.ID] || slices.ContainsFunc(open, func(d OpenDoubt) bool { return d.Memory == r.ID }) {
 		return nil
 	}
 	reason := fmt.Sprintf("%d of the %d lines it was written about are gone (%d %%)", v.Rewrite.Gone, v.Rewrite.Lines, percent)
@@ -519,7 +535,7 @@ func (w *runWrite) judgeRewrite(r *Record, v evidence.Verdict, open []OpenDoubt)
 }
 
 // withdraw closes the doubts whose reason went away: the files are again what the memory was written about, the claim is back,
-// or the files only moved and the model has followed them.
+// less than half of the code is gone, or the files only moved and the model has followed them.
 func (w *runWrite) withdraw() error {
 	ids := make([]uuid.UUID, 0, len(w.records))
 	for id := range w.records {
@@ -529,25 +545,28 @@ func (w *runWrite) withdraw() error {
 	if err != nil {
 		return err
 	}
-	still := map[string]bool{}
-	for _, f := range w.p.Report.Findings {
-		still[f.Fingerprint] = true
-	}
 	known, err := w.tx.EvidenceOf(w.ctx, ids, evidence.Version)
 	if err != nil {
 		return err
 	}
+	there := w.there()
 	var closed []uuid.UUID
 	for _, d := range open {
 		v, judged := w.verdicts[d.Memory]
-		lost := false
+		gone := false
 		for _, state := range known[d.Memory] {
-			lost = lost || state.State == evidenceGone
+			gone = gone || state.State == evidenceGone
 		}
-		switch {
-		case judged && w.asSeen(d.Memory, v),
-			judged && d.Cause == "evidence_gone" && !lost,
-			judged && d.Cause == "drifted" && d.Moved && !still[d.Print] && !lost && w.p.Report.Status == drift.Checked:
+		restored, over := w.restored(d.Memory, v), false
+		switch d.Cause {
+		case "evidence_gone":
+			over = !gone
+		case "rewritten":
+			over = restored || v.Rewrite != nil && v.SeenIn && w.rewritten(d.Memory, v) < rewrittenPercent
+		case "drifted":
+			over = restored || d.Moved && there[d.Element] && !gone
+		}
+		if judged && over {
 			closed = append(closed, d.ID)
 		}
 	}
@@ -556,6 +575,52 @@ func (w *runWrite) withdraw() error {
 	}
 	w.out.Withdrawn = len(closed)
 	return w.tx.Withdraw(w.ctx, closed, w.now)
+}
+
+// restored tells whether the files of a memory are again what they were when it was written. That a binding matches nothing now,
+// and would have matched nothing then, does not make them so.
+func (w *runWrite) restored(id uuid.UUID, v evidence.Verdict) bool {
+	r := w.records[id]
+	return w.asSeen(id, v) && (v.Tree != evidence.EmptyTree || r != nil && r.Seen != nil && r.Seen.Tree == v.Tree)
+}
+
+// there are the elements of the model that no finding misses, waived or not.
+func (w *runWrite) there() map[uuid.UUID]bool {
+	out := map[uuid.UUID]bool{}
+	if w.p.Report.Status != drift.Checked {
+		return out
+	}
+	missed := map[string]bool{}
+	miss := func(f drift.Finding) {
+		if f.Check == drift.Existence {
+			missed[c4model.FoldKey(f.Element)] = true
+		}
+	}
+	for _, f := range w.p.Report.Findings {
+		miss(f)
+	}
+	for _, f := range w.p.Report.Waived {
+		miss(f.Finding)
+	}
+	for key, e := range w.elements {
+		out[e.ID] = !missed[key]
+	}
+	return out
+}
+
+// follow lets what the writers of memories had on other lines of history be measured on the tracked branch, once that has the
+// very same files: after a squash, say, its commits do not contain theirs.
+func (w *runWrite) follow() error {
+	for _, r := range w.ordered() {
+		v, judged := w.verdicts[r.ID]
+		if !judged || r.Seen == nil || v.SeenIn || !w.asSeen(r.ID, v) {
+			continue
+		}
+		if err := w.tx.SeeAt(w.ctx, r.ID, w.p.Report.Commit, w.p.Branch); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // foresee says which memories an untracked run would put in doubt, and changes nothing.
@@ -594,7 +659,7 @@ func (w *runWrite) foresee() {
 		switch {
 		case w.evidenceLost(r.ID, v):
 			cause = "evidence_gone"
-		case v.Rewrite != nil && !w.asSeen(r.ID, v) && v.Rewrite.Half():
+		case w.rewritten(r.ID, v) >= rewrittenPercent:
 			cause = "rewritten"
 		default:
 			continue

@@ -42,7 +42,7 @@ type Verdict struct {
 	AsSeen    bool           `json:"as_seen"`    // the bound files are as the writer had them
 	SeenKnown bool           `json:"seen_known"` // the history here has Seen
 	SeenIn    bool           `json:"seen_in"`    // Commit contains Seen
-	Contains  []string       `json:"contains"`   // those of Breaking that Seen contains
+	Contains  []string       `json:"contains"`   // those of Breaking that Seen contains, or does as well; see evaluator.knew
 	Claims    []ClaimVerdict `json:"claims"`     // in the order of Watched
 	Rewrite   *Rewrite       `json:"rewrite"`    // of the files of its evidence, else of its bound files; null when that cannot be said
 }
@@ -74,7 +74,8 @@ func (s *Searcher) evaluate(ctx context.Context, head string, watched []Watched,
 			s.Want(Claim{Text: c.Text, Kind: c.Kind})
 		}
 	}
-	e := &evaluator{repo: s.repo, s: s, commits: map[string]string{}, bound: map[string][]string{}, then: map[string][]string{}, trees: map[treeKey]string{}, within: map[[2]string]bool{}}
+	e := &evaluator{repo: s.repo, s: s, commits: map[string]string{}, bound: map[string]map[string][]string{}, trees: map[treeKey]string{}, within: map[[2]string]bool{},
+		changed: map[changeKey]bool{}, bases: map[[2]string]string{}}
 	var err error
 	if e.now, err = s.At(ctx, head); err != nil {
 		return nil, err
@@ -86,9 +87,6 @@ func (s *Searcher) evaluate(ctx context.Context, head string, watched []Watched,
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(watched[a].Seen, watched[b].Seen) })
 	out := make([]Verdict, len(watched))
 	for _, n := range order {
-		if e.seen != watched[n].Seen {
-			e.seen, e.then = watched[n].Seen, map[string][]string{}
-		}
 		if out[n], err = e.evaluate(ctx, watched[n], rewritten); err != nil {
 			return nil, err
 		}
@@ -101,12 +99,12 @@ type evaluator struct {
 	repo    *git.Repository
 	s       *Searcher
 	now     *Snapshot
-	commits map[string]string   // full hashes of the commits that were asked for; "" for those that are not here
-	bound   map[string][]string // files of now, by pattern
-	seen    string              // the commit whose texts are looked at
-	then    map[string][]string // files of that commit, by pattern
+	commits map[string]string              // full hashes of the commits that were asked for; "" for those that are not here
+	bound   map[string]map[string][]string // files, by commit and pattern
 	trees   map[treeKey]string
-	within  map[[2]string]bool // ancestor and descendant
+	within  map[[2]string]bool   // ancestor and descendant
+	changed map[changeKey]bool   // answers of changedAlike
+	bases   map[[2]string]string // merge bases
 }
 
 // treeKey names the files of some patterns at a commit.
@@ -121,7 +119,7 @@ func (e *evaluator) evaluate(ctx context.Context, w Watched, rewritten bool) (Ve
 	if err != nil {
 		return v, err
 	}
-	var then *Snapshot
+	var then *Snapshot // of the commit that the writer had, if it is here
 	if v.SeenKnown = seen != ""; v.SeenKnown {
 		if then, err = e.s.At(ctx, seen); err != nil {
 			return v, err
@@ -130,21 +128,14 @@ func (e *evaluator) evaluate(ctx context.Context, w Watched, rewritten bool) (Ve
 		if v.SeenIn, err = e.contains(ctx, seen, e.now.Commit); err != nil {
 			return v, err
 		}
-		for _, b := range w.Breaking {
-			id, err := e.known(ctx, b)
-			if err != nil {
-				return v, err
-			}
-			if id == "" {
-				continue
-			}
-			in, err := e.contains(ctx, id, seen)
-			if err != nil {
-				return v, err
-			}
-			if in {
-				v.Contains = append(v.Contains, b)
-			}
+	}
+	for _, b := range w.Breaking {
+		knew, err := e.knew(ctx, w, then, b)
+		if err != nil {
+			return v, err
+		}
+		if knew {
+			v.Contains = append(v.Contains, b)
 		}
 	}
 	for _, c := range w.Claims {
@@ -155,15 +146,131 @@ func (e *evaluator) evaluate(ctx context.Context, w Watched, rewritten bool) (Ve
 		v.Claims = append(v.Claims, cv)
 	}
 	if then != nil && rewritten {
-		v.Rewrite, err = e.s.Rewritten(ctx, then.Commit, e.now.Commit, e.ground(w, then))
+		ground, err := e.ground(ctx, w, then)
+		if err != nil {
+			return v, err
+		}
+		if v.Rewrite, err = e.s.Rewritten(ctx, then.Commit, e.now.Commit, ground); err != nil {
+			return v, err
+		}
 	}
-	return v, err
+	return v, nil
+}
+
+// changeKey names what two commits did to the files of some patterns.
+type changeKey struct{ seen, breaking, patterns string }
+
+// knew tells whether a text was written against what a commit broke: the writer had that commit, or the bound files as it left
+// them, or a line of history that had done the same to them, such as a branch that was merged, squashed or put on top later.
+func (e *evaluator) knew(ctx context.Context, w Watched, then *Snapshot, breaking string) (bool, error) {
+	id, err := e.known(ctx, breaking)
+	if err != nil || id == "" {
+		return false, err
+	}
+	if then != nil {
+		if in, err := e.contains(ctx, id, then.Commit); err != nil || in {
+			return in, err
+		}
+	}
+	if len(w.Bound()) == 0 || then == nil && w.SeenTree == "" {
+		return false, nil
+	}
+	after, err := e.s.At(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	left := e.tree(after, w)
+	if left == w.SeenTree || then != nil && left == e.tree(then, w) {
+		return true, nil
+	}
+	if then == nil {
+		return false, nil
+	}
+	key := changeKey{then.Commit, id, strings.Join(patternsOf(w), "\x00")}
+	alike, ok := e.changed[key]
+	if !ok {
+		if alike, err = e.changedAlike(ctx, w, then, after); err != nil {
+			return false, err
+		}
+		e.changed[key] = alike
+	}
+	return alike, nil
+}
+
+// changedAlike tells whether the line of history that a writer was on had done to the bound files what a commit did to them: had
+// taken away what it took or, when it took nothing, brought some of what it brought.
+func (e *evaluator) changedAlike(ctx context.Context, w Watched, then, after *Snapshot) (bool, error) {
+	commit, err := e.repo.Commit(ctx, after.Commit)
+	if err != nil || len(commit.Parents) == 0 {
+		return false, err
+	}
+	parent := commit.Parents[0]
+	if id, err := e.known(ctx, parent); err != nil || id == "" { // where a shallow history was cut
+		return false, err
+	}
+	before, err := e.s.At(ctx, parent)
+	if err != nil {
+		return false, err
+	}
+	fork, err := e.fork(ctx, then.Commit, parent)
+	if err != nil || fork == "" || fork == then.Commit {
+		return false, err
+	}
+	base, err := e.s.At(ctx, fork)
+	if err != nil {
+		return false, err
+	}
+	was, is := e.paths(before, w), e.paths(after, w)
+	forked, seen := e.paths(base, w), e.paths(then, w)
+	took, taken, brought := false, false, false
+	for p := range was {
+		if is[p] {
+			continue
+		}
+		if took = true; seen[p] {
+			return false, nil
+		}
+		taken = taken || forked[p]
+	}
+	for p := range is {
+		brought = brought || !was[p] && seen[p] && !forked[p]
+	}
+	return took && taken || !took && brought, nil
+}
+
+// fork is where two lines of history parted, asked once.
+func (e *evaluator) fork(ctx context.Context, a, b string) (string, error) {
+	key := [2]string{a, b}
+	base, ok := e.bases[key]
+	if !ok {
+		var err error
+		if base, err = e.repo.MergeBase(ctx, a, b); err != nil {
+			return "", err
+		}
+		e.bases[key] = base
+	}
+	return base, nil
+}
+
+// paths are the bound files at a commit, to ask for.
+func (e *evaluator) paths(t *Snapshot, w Watched) map[string]bool {
+	out := map[string]bool{}
+	for _, f := range e.files(t, w) {
+		out[f] = true
+	}
+	return out
+}
+
+// patternsOf are the patterns of everything a text is about, in order.
+func patternsOf(w Watched) []string {
+	patterns := w.Bound()
+	slices.Sort(patterns)
+	return patterns
 }
 
 // tree is the state of the bound files at a commit, told once for all texts that are bound alike.
 func (e *evaluator) tree(t *Snapshot, w Watched) string {
-	patterns := append(exactly(w.Files), w.Patterns...)
-	slices.Sort(patterns)
+	patterns := patternsOf(w)
 	key := treeKey{t.Commit, strings.Join(patterns, "\x00")}
 	hash, ok := e.trees[key]
 	if !ok {
@@ -237,21 +344,33 @@ func (e *evaluator) claim(ctx context.Context, w Watched, c WatchedClaim, files 
 	return e.s.Follow(ctx, claim, seen, e.now.Commit, before, within)
 }
 
-// ground are the files that a text rests on: those its evidence was in, else its bound files.
-func (e *evaluator) ground(w Watched, then *Snapshot) []string {
+// ground are the files that a text rested on when it was written: those its evidence was in, else its bound files.
+func (e *evaluator) ground(ctx context.Context, w Watched, then *Snapshot) ([]string, error) {
+	then.index()
 	var out []string
 	for _, c := range w.Claims {
 		if !c.Evidence {
 			continue
 		}
-		if out = append(out, c.Where...); c.Kind == Path && len(c.Where) == 0 {
-			out = append(out, then.paths(c.Text)...)
+		where := slices.DeleteFunc(slices.Clone(c.Where), func(f string) bool { _, there := then.byPath[f]; return !there })
+		if len(where) == 0 { // it went elsewhere since
+			claim, files := Claim{Text: c.Text, Kind: c.Kind}, e.files(then, w)
+			for _, within := range [][]string{files, nil} {
+				var err error
+				if _, where, err = then.Find(ctx, claim, within); err != nil {
+					return nil, err
+				}
+				if len(where) > 0 {
+					break
+				}
+			}
 		}
+		out = append(out, where...)
 	}
 	if len(out) == 0 {
 		out = e.files(then, w)
 	}
-	return out
+	return out, nil
 }
 
 // files are the bound files at a commit; nil when nothing is bound, so that the whole repository counts.
@@ -259,9 +378,14 @@ func (e *evaluator) files(t *Snapshot, w Watched) []string {
 	if len(w.Files) == 0 && len(w.Patterns) == 0 {
 		return nil
 	}
-	out, cache := []string{}, e.then
-	if t == e.now {
-		cache = e.bound
+	out, cache := []string{}, e.bound[t.Commit]
+	if cache == nil {
+		if now := e.bound[e.now.Commit]; len(e.bound) >= maxTrees { // as many as there are trees
+			clear(e.bound)
+			e.bound[e.now.Commit] = now
+		}
+		cache = map[string][]string{}
+		e.bound[t.Commit] = cache
 	}
 	for _, f := range w.Files {
 		out = append(out, t.under(f)...)
@@ -325,6 +449,9 @@ func exactly(files []string) []string {
 	}
 	return out
 }
+
+// EmptyTree is the TreeHash of patterns that match nothing.
+const EmptyTree = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // SHA-256 of nothing
 
 // TreeHash tells states of bound files apart: a hash over the paths and texts of the entries that a pattern (of gitignore's
 // kind, as in bindings) matches, in hexadecimal. The order of entries and patterns does not enter. It is "" without patterns;

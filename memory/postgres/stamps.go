@@ -75,6 +75,14 @@ func (t *tx) SetChanged(_ context.Context, id uuid.UUID, percent int) error {
 	return nil
 }
 
+// SeeAt says that the files that the writer of a memory had are those of a commit.
+func (t *tx) SeeAt(_ context.Context, id uuid.UUID, commit, branch string) error {
+	b := &pgx.Batch{}
+	b.Queue(`UPDATE memories SET seen_commit = $3, seen_branch = $4 WHERE org_id = $1 AND memory_id = $2`, t.org, id, commit, branch)
+	t.pipeline.later(b)
+	return nil
+}
+
 // AddStamps stores moments at which drift began.
 func (t *tx) AddStamps(_ context.Context, project uuid.UUID, stamps []memory.Stamp) error {
 	if len(stamps) == 0 {
@@ -130,7 +138,7 @@ func (v *view) OpenDoubts(ctx context.Context, ids []uuid.UUID) ([]memory.OpenDo
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	rows, err := v.tx.Query(ctx, `SELECT d.doubt_id, d.memory_id, d.cause, s.stamp_id, coalesce(s.moved, false), coalesce(s.fingerprint, '')
+	rows, err := v.tx.Query(ctx, `SELECT d.doubt_id, d.memory_id, d.cause, s.element_id, coalesce(s.moved, false)
 		FROM doubts d LEFT JOIN stamps s ON s.org_id = d.org_id AND s.stamp_id = d.stamp_id
 		WHERE d.org_id = $1 AND d.memory_id = ANY ($2) AND d.cleared_at IS NULL AND d.cause <> 'disputed'
 		ORDER BY d.memory_id, d.since, d.doubt_id`, v.org, ids)
@@ -139,11 +147,9 @@ func (v *view) OpenDoubts(ctx context.Context, ids []uuid.UUID) ([]memory.OpenDo
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (memory.OpenDoubt, error) {
 		var d memory.OpenDoubt
-		var stamp *uuid.UUID
-		err := row.Scan(&d.ID, &d.Memory, &d.Cause, &stamp, &d.Moved, &d.Print)
-		if stamp != nil {
-			d.Stamp = *stamp
-		}
+		var element *uuid.UUID
+		err := row.Scan(&d.ID, &d.Memory, &d.Cause, &element, &d.Moved)
+		d.Element = orNil(element)
 		return d, err
 	})
 }

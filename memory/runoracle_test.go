@@ -1,0 +1,591 @@
+package memory_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The oracle of TestRunStateMachine says, from the files of each commit alone, what is in doubt. It knows neither git nor
+// fingerprints nor tables.
+//
+// Where the rules leave a choice it takes what a person would want:
+//   - A memory was written against what a commit broke when its line of history broke the same thing, on a branch that was
+//     squashed, say; when its bound files are as they are now; or when they are as the breaking commit left them.
+//   - What a writer has on a branch that is not merged yet is no measure for the tracked branch: nothing is rewritten there
+//     and no quotation gone. Once the tracked branch has the very files that the writer had, it is.
+//   - A quotation that the code declared where the memory was written, on the tracked branch, is evidence although no run
+//     saw it; one that was gone at a confirmation becomes evidence again when a run finds it.
+//   - A doubt about rewritten code ends when more than half of the code is back; one about gone evidence when the evidence
+//     is; one about files that moved when the model has followed them, and not when the finding is waived, or the element
+//     renamed or removed.
+//   - A folder that is empty now because its binding leads elsewhere is not "as it was", although it was empty then, too.
+//   - A shallow run counts by the commits it has. When it does not reach back to a run, nothing is an event, and it is the
+//     baseline of those after it.
+type oracle struct {
+	commits  map[string]*snap
+	times    map[*snap]time.Time
+	designs  map[string]design // by the texts of model and settings
+	sources  map[string]source // by text
+	memories []*recollection
+	runs     []*ran
+	stored   design // the project's model
+	stamps   int
+}
+
+func newOracle() *oracle {
+	return &oracle{commits: map[string]*snap{}, times: map[*snap]time.Time{}, designs: map[string]design{}, sources: map[string]source{}}
+}
+
+// parts are the elements, each a folder. The third has two files.
+var parts = []string{"alder", "birch", "cedar", "maple"}
+
+// source is the text of a file.
+type source struct {
+	part           int
+	extra          bool // the second file of its part
+	minor, major   int  // versions of two and of eight lines
+	symbol, python bool // it declares what memories quote; its language
+}
+
+func symbolOf(part int) string { return parts[part] + "Handler" }
+
+func (s source) String() string {
+	name := parts[s.part]
+	if s.extra {
+		name += "Extra"
+	}
+	var b strings.Builder
+	if s.python {
+		fmt.Fprintf(&b, "# the snake of %s\n", name)
+	} else {
+		fmt.Fprintf(&b, "package %s\n", parts[s.part])
+	}
+	line := func(kind string, n, version int) {
+		if s.python {
+			fmt.Fprintf(&b, "%s_%s_%d_py = \"%s %d end\"\n", name, kind, n, kind, version)
+		} else {
+			fmt.Fprintf(&b, "var %s%s%d = \"%s %d end\"\n", name, kind, n, kind, version)
+		}
+	}
+	for n := range 2 {
+		line("minor", n, s.minor)
+	}
+	if s.symbol && s.python {
+		fmt.Fprintf(&b, "def %s(): pass\n", symbolOf(s.part))
+	} else if s.symbol {
+		fmt.Fprintf(&b, "func %s() {}\n", symbolOf(s.part))
+	}
+	for n := range 8 {
+		line("major", n, s.major)
+	}
+	return b.String()
+}
+
+// freshSources are the files of a part, in its folder.
+func freshSources(part, version int) map[string]source {
+	name := parts[part]
+	out := map[string]source{name + "/" + name + ".go": {part: part, symbol: true, minor: version, major: version}}
+	if part == 2 {
+		out[name+"/extra.go"] = source{part: part, extra: true, minor: version, major: version}
+	}
+	return out
+}
+
+// design is a model with its bindings and waivers.
+type design struct {
+	plots  [4]plot
+	waived string // fingerprints
+	known  string // the same, as keys of findings
+}
+
+type plot struct {
+	key, home string
+	removed   bool
+}
+
+func initialDesign() design {
+	var d design
+	for n, name := range parts {
+		d.plots[n] = plot{key: name, home: name}
+	}
+	return d
+}
+
+// texts are the model and the settings of a design.
+func (d design) texts() (model, settings string) {
+	model = "workspace {\n!identifiers hierarchical\nmodel {\nsys = softwareSystem \"Forest\" {\nbox = container \"Trees\" {\n"
+	settings = "model: workspace.dsl\nbindings:\n"
+	for n, p := range d.plots {
+		if !p.removed {
+			model += fmt.Sprintf("%s = component \"The %s\" \"\" \"Go\" {\nproperties {\nstele.id tree-%d\n}\n}\n", p.key, p.key, n)
+			settings += fmt.Sprintf("  sys.box.%s: [\"%s/**\"]\n", p.key, p.home)
+		}
+	}
+	model += "}\n}\n}\n}\n"
+	for n, print := range strings.Fields(d.waived) {
+		if n == 0 {
+			settings += "waivers:\n"
+		}
+		settings += fmt.Sprintf("  - fingerprint: %s\n    reason: known\n    expires: 2026-12-01\n", print)
+	}
+	return model, settings
+}
+
+// homes are the folders that parts are bound to; empty when the model has none of them.
+func (d design) homes(of []int) []string {
+	var out []string
+	for _, n := range of {
+		if !d.plots[n].removed {
+			out = append(out, d.plots[n].home+"/")
+		}
+	}
+	return out
+}
+
+// snap is a commit.
+type snap struct {
+	id      string
+	parents []*snap
+	files   map[string]string
+	design  design
+}
+
+// below are the files of folders; of none, all.
+func (s *snap) below(homes []string) map[string]string {
+	if len(homes) == 0 {
+		return s.files
+	}
+	out := map[string]string{}
+	for path, text := range s.files {
+		if slices.ContainsFunc(homes, func(h string) bool { return strings.HasPrefix(path, h) }) {
+			out[path] = text
+		}
+	}
+	return out
+}
+
+func (s *snap) with(text string) bool {
+	for _, t := range s.files {
+		if t == text {
+			return true
+		}
+	}
+	return false
+}
+
+// holders are those of some files that declare the symbol of a part.
+func (o *oracle) holders(files map[string]string, part int) []string {
+	var out []string
+	for path, text := range files {
+		if s, ok := o.sources[text]; ok && s.part == part && s.symbol {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// line are the first parents of a commit, itself first.
+func (s *snap) line() []*snap {
+	var out []*snap
+	for at := s; at != nil; at = at.first() {
+		out = append(out, at)
+	}
+	return out
+}
+
+func (s *snap) first() *snap {
+	if len(s.parents) == 0 {
+		return nil
+	}
+	return s.parents[0]
+}
+
+// history is a commit with everything before it.
+func (s *snap) history() map[*snap]bool {
+	out := map[*snap]bool{}
+	for todo := []*snap{s}; len(todo) > 0; {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if at != nil && !out[at] {
+			out[at] = true
+			todo = append(todo, at.parents...)
+		}
+	}
+	return out
+}
+
+// check is a statement about a folder.
+type check struct {
+	part     int
+	home     string
+	language bool // that it has Go, if anything; else that it has anything
+}
+
+func (c check) key(d design) string { return fmt.Sprint(d.plots[c.part].key, c.home, c.language) }
+
+// passes tells whether a commit has what the check wants.
+func (c check) passes(s *snap) bool {
+	if s == nil {
+		return false
+	}
+	some := false
+	for path := range s.files {
+		if strings.HasPrefix(path, c.home+"/") {
+			if some = true; strings.HasSuffix(path, ".go") {
+				return true
+			}
+		}
+	}
+	return some != c.language
+}
+
+// fails are the checks that a commit does not pass.
+func (s *snap) fails() []check {
+	var out []check
+	for n, p := range s.design.plots {
+		exists, language := check{n, p.home, false}, check{n, p.home, true}
+		switch {
+		case p.removed:
+		case !exists.passes(s):
+			out = append(out, exists)
+		case !language.passes(s):
+			out = append(out, language)
+		}
+	}
+	return out
+}
+
+// ran is a run of the tracked branch that had effects.
+type ran struct {
+	at    *snap
+	line  []*snap // as far as it knew
+	fails map[string]bool
+}
+
+// push is a run as the oracle sees it.
+type push struct {
+	at      *snap
+	line    []*snap
+	shallow bool
+	here    map[*snap]bool // commits that the repository has
+	now     time.Time
+}
+
+// baseline is the newest run on the line of a push; late says that a newer commit had a run before.
+func (o *oracle) baseline(p push) (base *ran, late bool) {
+	for n, r := range slices.Backward(o.runs) {
+		if n == len(o.runs)-1 && slices.Index(r.line, p.at) > 0 {
+			late = true
+		}
+		if slices.Contains(p.line, r.at) {
+			return r, late
+		}
+	}
+	return nil, late
+}
+
+// stamp is an event: code of the tracked branch broke a check.
+type stamp struct {
+	check
+	id       int
+	breaking *snap
+	at       time.Time
+	moved    bool
+}
+
+// events are the checks that the code broke since the baseline.
+func (o *oracle) events(p push, base *ran) []stamp {
+	var out []stamp
+	for _, c := range p.at.fails() {
+		if strings.Contains(p.at.design.known, c.key(p.at.design)+"\n") || base != nil && base.fails[c.key(p.at.design)] {
+			continue
+		}
+		var breaking *snap
+		for n, s := range p.line {
+			whole := n+1 < len(p.line) || !p.shallow
+			if whole && c.passes(s.first()) && !c.passes(s) {
+				breaking = s
+				break
+			}
+		}
+		if breaking == nil || !breaking.design.says(c) {
+			continue
+		}
+		st := stamp{check: c, breaking: breaking, at: p.now, moved: !c.language && o.moved(c, breaking, p.at)}
+		switch {
+		case base == nil && (len(o.runs) > 0 || p.shallow):
+			continue
+		case base == nil:
+			st.at = o.times[breaking]
+		case slices.Index(p.line, breaking) >= slices.Index(p.line, base.at):
+			continue
+		}
+		o.stamps++
+		st.id = o.stamps
+		out = append(out, st)
+	}
+	return out
+}
+
+func (d design) says(c check) bool {
+	p := d.plots[c.part]
+	return !p.removed && (c.language || p.home == c.home)
+}
+
+// moved tells whether most of what a commit took from a folder is elsewhere now.
+func (o *oracle) moved(c check, breaking, now *snap) bool {
+	before, there, removed := breaking.first(), 0, 0
+	for path, text := range before.files {
+		if _, stays := breaking.files[path]; stays || !strings.HasPrefix(path, c.home+"/") {
+			continue
+		}
+		removed++
+		to := ""
+		for other, t := range breaking.files {
+			if _, was := before.files[other]; !was && 2*kept(text, t) >= len(telling(text)) && other > to {
+				to = other
+			}
+		}
+		if _, ok := now.files[to]; ok || to != "" && now.with(breaking.files[to]) || to == "" && now.with(text) {
+			there++
+		}
+	}
+	return 2*there > removed
+}
+
+// telling are the lines of a text.
+func telling(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") }
+
+func kept(before string, after ...string) int {
+	n := 0
+	for _, l := range telling(before) {
+		if slices.ContainsFunc(after, func(t string) bool { return slices.Contains(telling(t), l) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// recollection is a memory.
+type recollection struct {
+	handle    string
+	live      bool
+	parts     []int
+	quotes    int               // the part whose symbol it quotes; -1 for none
+	seen      *snap             // commit of its writer; nil when unknown
+	had       map[string]string // the bound files, where the writer told them; nil when not
+	confirmed time.Time
+	disputed  bool
+	doubts    map[string]bool // "drifted n", "gone", "rewritten"
+	moved     map[string]check
+	evidence  string // "", held, gone, forgotten
+	where     []string
+}
+
+func (r *recollection) String() string {
+	var out []string
+	if r.disputed {
+		out = append(out, "disputed")
+	}
+	if len(r.doubts) > 0 {
+		out = append(out, "verify")
+	}
+	return strings.Join(out, " ")
+}
+
+func (r *recollection) about() string {
+	seen := "nothing"
+	if r.seen != nil {
+		seen = r.seen.id[:7]
+	}
+	return fmt.Sprintf("of %v, quoting %d (%s), seen %s, tree %t, doubts %v", r.parts, r.quotes, r.evidence, seen, r.had != nil, slices.Sorted(maps.Keys(r.doubts)))
+}
+
+// confirm is what holds from a confirmation on.
+func (r *recollection) confirm(seen *snap, had map[string]string, now time.Time) {
+	r.confirmed, r.disputed, r.doubts = now, false, map[string]bool{}
+	if r.evidence == "gone" {
+		r.evidence = "forgotten"
+	}
+	if seen != nil {
+		r.seen, r.had = seen, had
+	}
+}
+
+// as tells whether the bound files of the writer were those of a commit.
+func (r *recollection) as(s *snap, homes []string, here map[*snap]bool) bool {
+	if len(homes) == 0 {
+		return false
+	}
+	files := s.below(homes)
+	return r.had != nil && maps.Equal(r.had, files) || here[r.seen] && maps.Equal(r.seen.below(homes), files)
+}
+
+// knew tells whether a memory was written against what an event broke.
+func (r *recollection) knew(st stamp, p push, homes []string) bool {
+	if r.as(p.at, homes, p.here) || r.as(st.breaking, homes, p.here) {
+		return true
+	}
+	if !here(p, r.seen) || st.passes(r.seen) {
+		return false
+	}
+	before := st.breaking.first().history()
+	for x := range r.seen.history() {
+		if !before[x] && st.passes(x.first()) && !st.passes(x) {
+			return true
+		}
+	}
+	return false
+}
+
+func here(p push, s *snap) bool { return s != nil && p.here[s] }
+
+// quotation says what became of what a memory quotes.
+func (o *oracle) quotation(r *recollection, p push, homes []string) (state string, evidence bool, now []string) {
+	within := maps.Clone(p.at.below(homes))
+	for _, w := range r.where {
+		if text, ok := p.at.files[w]; ok {
+			within[w] = text
+		}
+	}
+	if now = o.holders(within, r.quotes); len(now) > 0 {
+		return "holds", true, now
+	}
+	evidence = r.evidence == "held" || here(p, r.seen) && len(o.holders(r.seen.below(homes), r.quotes)) > 0
+	now = o.holders(p.at.files, r.quotes)
+	switch {
+	case !evidence:
+		return "never", false, nil
+	case len(now) > 0:
+		return "moved", true, now
+	}
+	return "gone", true, nil
+}
+
+// take lets a run have its effects, and gives the memories that it puts in doubt.
+func (o *oracle) take(p push) []string {
+	base, late := o.baseline(p)
+	if late {
+		return nil
+	}
+	o.stored = p.at.design
+	run := &ran{at: p.at, line: p.line, fails: map[string]bool{}}
+	for _, c := range p.at.fails() {
+		run.fails[c.key(p.at.design)] = true
+	}
+	events := o.events(p, base)
+	o.runs = append(o.runs, run)
+	doubted := []string{}
+	for _, r := range o.memories {
+		if r.live && o.judge(r, p, events) {
+			doubted = append(doubted, r.handle)
+		}
+	}
+	slices.Sort(doubted)
+	return doubted
+}
+
+// judge lets a run have its effects on a memory, and tells whether it came into doubt for another reason.
+func (o *oracle) judge(r *recollection, p push, events []stamp) bool {
+	homes, before := p.at.design.homes(r.parts), maps.Clone(r.doubts)
+	state, evidence, now := "never", false, []string(nil)
+	if r.quotes >= 0 {
+		state, evidence, now = o.quotation(r, p, homes)
+	}
+	for _, st := range events {
+		knew := r.knew(st, p, homes) || st.moved && evidence && state != "gone" && state != "never"
+		if slices.Contains(r.parts, st.part) && r.confirmed.Before(st.at) && !knew {
+			d := fmt.Sprint("drifted ", st.id)
+			r.doubts[d] = true
+			if st.moved {
+				r.moved[d] = st.check
+			}
+		}
+	}
+	ground := o.ground(r, p, homes) // of the evidence that was known before
+	inHistory := here(p, r.seen) && p.at.history()[r.seen]
+	switch {
+	case state == "holds", state == "moved" && r.evidence != "forgotten":
+		r.evidence, r.where = "held", now
+		delete(r.doubts, "gone")
+	case state == "gone" && (r.evidence == "held" || r.evidence == "" && inHistory):
+		r.evidence = "gone"
+		r.doubts["gone"] = true
+	}
+	asSeen := r.as(p.at, homes, p.here)
+	if inHistory && len(ground) > 0 {
+		lines, still := 0, 0
+		for path, text := range ground {
+			lines += len(telling(text))
+			still += kept(text, o.followed(path, text, ground, r.seen, p.at)...)
+		}
+		if delete(r.doubts, "rewritten"); 2*still <= lines && !asSeen {
+			r.doubts["rewritten"] = true
+		}
+	}
+	restored := asSeen && (r.had != nil && maps.Equal(r.had, p.at.below(homes)) || len(p.at.below(homes)) > 0)
+	for d := range r.doubts {
+		c, moved := r.moved[d]
+		followed := moved && !p.at.design.plots[c.part].removed && check{c.part, p.at.design.plots[c.part].home, false}.passes(p.at)
+		if d != "gone" && restored || followed && r.evidence != "gone" {
+			delete(r.doubts, d)
+		}
+	}
+	if asSeen && !inHistory {
+		r.seen = p.at
+	}
+	for d := range r.doubts {
+		if !before[d] {
+			return true
+		}
+	}
+	return false
+}
+
+// ground are the files that a memory was written about, as they were then.
+func (o *oracle) ground(r *recollection, p push, homes []string) map[string]string {
+	if !here(p, r.seen) {
+		return nil
+	}
+	files := r.seen.below(homes)
+	if r.evidence != "held" {
+		return files
+	}
+	held := slices.DeleteFunc(slices.Clone(r.where), func(f string) bool { return r.seen.files[f] == "" })
+	if len(held) == 0 {
+		held = o.holders(files, r.quotes)
+	}
+	if len(held) == 0 {
+		held = o.holders(r.seen.files, r.quotes)
+	}
+	out := map[string]string{}
+	for _, path := range held {
+		out[path] = r.seen.files[path]
+	}
+	if len(out) == 0 {
+		return files
+	}
+	return out
+}
+
+// followed are the texts in which lines of a file may be now: that of its name, or of the name it has now, and those of the
+// other files that a memory rests on.
+func (o *oracle) followed(path, text string, ground map[string]string, then, now *snap) []string {
+	var out []string
+	for p, t := range ground {
+		if after, ok := now.files[p]; ok {
+			out = append(out, after)
+			continue
+		}
+		for other, after := range now.files {
+			if _, was := then.files[other]; !was && 2*kept(t, after) >= len(telling(t)) {
+				out = append(out, after)
+			}
+		}
+	}
+	return out
+}
