@@ -26,7 +26,6 @@ type component struct {
 	name, about string
 	paths       []string // folders or files
 	sizes       map[imports.Language]int64
-	from        []*unit // units that it stands for
 }
 
 // passedThrough are folders that say what kind of thing they hold and not what it is for; what is in them counts as if it lay

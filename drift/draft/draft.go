@@ -302,6 +302,9 @@ func (p *project) rootSaid() said {
 func systemName(title, declared, fallback string) string {
 	const longest, few = 40, 3
 	declared = withoutEnding(declared)
+	if at := strings.Index(title, " ("); at > 0 { // Shop (beta)
+		title = title[:at]
+	}
 	if letters(declared) == letters(fallback) {
 		declared = fallback // one name; manifests often allow no capitals
 	}

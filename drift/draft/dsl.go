@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -67,19 +68,7 @@ func finish(elements []*element, patterns map[string]bool) {
 	names, ids := map[string]bool{}, map[string]bool{}
 	for _, e := range elements {
 		e.name, e.about, e.technology, e.group = text(e.name), text(e.about), text(e.technology), text(e.group)
-		if e.name == "" {
-			e.name = "unnamed"
-		}
-		if names[c4model.FoldName(e.name)] && len(e.paths) > 0 {
-			name := text(path.Base(e.paths[0]))
-			if above := path.Base(path.Dir(e.paths[0])); names[c4model.FoldName(name)] && above != "." && above != "/" {
-				name = text(above + "/" + name)
-			}
-			e.name = name
-		}
-		for n, name := 2, e.name; names[c4model.FoldName(e.name)]; n++ {
-			e.name = name + " " + strconv.Itoa(n)
-		}
+		e.name = unused(e, names)
 		names[c4model.FoldName(e.name)] = true
 		e.id = identifier(e.name, ids)
 		ids[e.id] = true
@@ -94,6 +83,30 @@ func finish(elements []*element, patterns map[string]bool) {
 		finish(e.children, patterns)
 		e.children = slices.DeleteFunc(e.children, func(c *element) bool { return len(c.paths) == 0 })
 	}
+}
+
+// unused gives an element the first of these names that no sibling has: its own, that of its folder, that with the folder
+// around it, its own with a number.
+func unused(e *element, names map[string]bool) string {
+	candidates := []string{e.name}
+	if len(e.paths) > 0 {
+		base, above := path.Base(e.paths[0]), path.Base(path.Dir(e.paths[0]))
+		candidates = append(candidates, text(base))
+		if above != "." && above != "/" {
+			candidates = append(candidates, text(above+"/"+base))
+		}
+	}
+	for _, name := range candidates {
+		if name != "" && !names[c4model.FoldName(name)] {
+			return name
+		}
+	}
+	own := cmp.Or(e.name, "unnamed")
+	name := own
+	for n := 2; names[c4model.FoldName(name)]; n++ {
+		name = own + " " + strconv.Itoa(n)
+	}
+	return name
 }
 
 // reserved are words of the language that no element should be called by.
@@ -251,7 +264,12 @@ func (w *writer) close() {
 }
 
 func (w *writer) element(kind string, e *element) {
-	w.open("%s = %s %s", e.id, kind, arguments(e.name, e.about, e.technology, strings.Join(e.tags, ",")))
+	head := fmt.Sprintf("%s = %s %s", e.id, kind, arguments(e.name, e.about, e.technology, strings.Join(e.tags, ",")))
+	if len(e.paths)+len(e.children) == 0 {
+		w.line("%s", head)
+		return
+	}
+	w.open("%s", head)
 	if len(e.paths) > 0 {
 		w.open("properties")
 		w.line("path %s", quote(strings.Join(e.paths, ", ")))

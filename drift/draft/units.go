@@ -234,8 +234,8 @@ func (p *project) dropHusks(found map[string]*unit) bool {
 	dropped := false
 	for folder, u := range found {
 		parts := slices.ContainsFunc(slices.Collect(maps.Keys(found)), func(other string) bool { return other != folder && below(other, folder) })
-		husk := len(u.files) == 0 || p.marginal(found, u) || parts && !u.runs && !slices.ContainsFunc(u.files, func(f drift.SurveyedFile) bool { return parent(f.Path) != folder || !isSetting(f) })
-		if husk {
+		builds := slices.ContainsFunc(u.files, func(f drift.SurveyedFile) bool { return parent(f.Path) != folder || !isSetting(f) })
+		if len(u.files) == 0 || p.marginal(found, u) || parts && !u.runs && !builds {
 			delete(found, folder)
 			dropped = true
 		}
@@ -264,7 +264,7 @@ func isSetting(f drift.SurveyedFile) bool {
 }
 
 // addRest makes units of the code that no manifest explains: the whole project when there is no unit at all, else the highest
-// folders that hold no unit and lie in none.
+// folders that hold no unit and lie in none, and the files beside units.
 func (p *project) addRest(found map[string]*unit) {
 	if len(found) == 0 {
 		if len(p.counts) > 0 {
@@ -290,8 +290,11 @@ func (p *project) addRest(found map[string]*unit) {
 			}
 			return explained[at]
 		})
-		if highest != "" {
+		switch {
+		case highest != "":
 			p.at(found, highest)
+		case !isSetting(f): // beside the folders of units
+			p.at(found, parent(f.Path))
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package draft
 
 import (
-	"go/doc"
 	"path"
 	"regexp"
 	"strings"
@@ -41,25 +40,24 @@ func (p *project) about(n *node) string {
 
 // folderDoc reads the documentation of the package in a folder.
 func (p *project) folderDoc(folder string, language imports.Language) string {
-	base := path.Base(folder)
-	switch language {
-	case imports.Go:
-		files := []string{path.Join(folder, "doc.go"), path.Join(folder, base+".go"), path.Join(folder, "main.go")}
-		const looked = 12
-		for i, f := range p.inside[folder] {
-			if i < looked {
-				files = append(files, f.Path)
-			}
-		}
-		for _, name := range files {
-			if text := p.fileDoc(name); text != "" {
-				return text
-			}
-		}
-	case imports.Python:
+	if language == imports.Python {
 		return p.fileDoc(p.first(folder, "__init__.py"))
-	case imports.Rust:
+	}
+	if language == imports.Rust {
 		return p.fileDoc(p.first(folder, "src/lib.rs", "lib.rs", "mod.rs", "src/main.rs", "main.rs"))
+	}
+	if language != imports.Go {
+		return ""
+	}
+	files := []string{path.Join(folder, "doc.go"), path.Join(folder, path.Base(folder)+".go"), path.Join(folder, "main.go")}
+	const looked = 12
+	for _, f := range p.inside[folder][:min(looked, len(p.inside[folder]))] {
+		files = append(files, f.Path)
+	}
+	for _, name := range files {
+		if text := p.fileDoc(name); text != "" {
+			return text
+		}
 	}
 	return ""
 }
@@ -70,24 +68,26 @@ func (p *project) fileDoc(name string) string {
 		return ""
 	}
 	text := p.read(name)
-	switch imports.LanguageOf(name) {
-	case imports.Go:
+	language := imports.LanguageOf(name)
+	if language == imports.Go {
 		return goDoc(text)
-	case imports.Python:
-		return sentence(submatch(pyDocstring, text))
-	case imports.Rust:
-		var lines []string
-		for _, m := range rustDoc.FindAllStringSubmatch(text, -1) {
-			if m[1] == "" && len(lines) > 0 {
-				break
-			}
-			if !strings.HasPrefix(m[1], "#") {
-				lines = append(lines, m[1])
-			}
-		}
-		return sentence(strings.Join(lines, " "))
 	}
-	return ""
+	if language == imports.Python {
+		return sentence(submatch(pyDocstring, text))
+	}
+	if language != imports.Rust {
+		return ""
+	}
+	var lines []string
+	for _, m := range rustDoc.FindAllStringSubmatch(text, -1) {
+		if m[1] == "" && len(lines) > 0 {
+			break
+		}
+		if !strings.HasPrefix(m[1], "#") {
+			lines = append(lines, m[1])
+		}
+	}
+	return sentence(strings.Join(lines, " "))
 }
 
 var goSubject = regexp.MustCompile(`^(?:Package|Command|Program)\s+\S+\s+(?:(?:is|are)\s+)?`)
@@ -99,9 +99,11 @@ func goDoc(text string) string {
 		return ""
 	}
 	head := strings.TrimRight(text[:at[0]], " \t\r")
-	if strings.HasSuffix(head, "*/\n") {
-		_, comment, _ := cutLast(strings.TrimSuffix(head, "*/\n"), "/*")
-		return subjectless(comment)
+	if block, ok := strings.CutSuffix(head, "*/\n"); ok {
+		if at := strings.LastIndex(block, "/*"); at >= 0 {
+			return subjectless(block[at+len("/*"):])
+		}
+		return ""
 	}
 	lines := strings.Split(strings.TrimSuffix(head, "\n"), "\n")
 	begin := len(lines)
@@ -121,15 +123,8 @@ func subjectless(comment string) string {
 	if strings.Contains(comment, "Copyright") || strings.HasPrefix(strings.TrimSpace(comment), "Code generated") {
 		return ""
 	}
-	s := (&doc.Package{}).Synopsis(strings.TrimSpace(comment))
-	return sentence(goSubject.ReplaceAllString(s, ""))
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
+	paragraph, _, _ := strings.Cut(strings.TrimSpace(comment), "\n\n")
+	return sentence(goSubject.ReplaceAllString(paragraph, ""))
 }
 
 // readme gives the title of a folder's readme and the first sentence below it.
@@ -211,6 +206,7 @@ func sentence(text string) string {
 	}
 	if r := firstRune(text); unicode.IsLower(r) {
 		first, _, _ := strings.Cut(text, " ")
+		first = strings.TrimRight(first, ".,:;!?")
 		if strings.ToLower(first) == first && !strings.ContainsAny(first, "_./0123456789") {
 			text = string(unicode.ToUpper(r)) + text[utf8.RuneLen(r):]
 		}
