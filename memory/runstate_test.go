@@ -70,7 +70,6 @@ type pushed struct {
 func newMachine(t *testing.T, rt *rapid.T, h *harness) *machine {
 	m := &machine{oracle: newOracle(), t: t, rt: rt, w: h.world(t, nil), repo: gittest.New(t)}
 	m.w.now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) // commits are made by this clock, too
-	m.repo.Git("config", "merge.renames", "false")         // what is merged follows from the files alone
 	m.repo.Git("config", "gc.auto", "0")
 	for n := range parts {
 		for path, s := range freshSources(n, 0) {
@@ -524,24 +523,18 @@ func (m *machine) branch() bool {
 	if _, ok := merged(base, m.tip(), theirs); !ok {
 		end = "leave"
 	}
-	m.repo.At(m.w.now)
 	switch end {
 	case "merge":
-		m.repo.Merge(name)
+		m.mergeIn(base, theirs, "Merge "+name)
 	case "squash":
-		m.repo.Git("merge", "--quiet", "--squash", name)
-		m.repo.Commit("Squash " + name)
+		m.bring(base, theirs, "Squash "+name)
 	case "rebase":
 		from := base
 		for _, s := range made {
-			if _, ok := merged(from, m.tip(), s); ok {
-				m.repo.Git("cherry-pick", s.id)
-				m.observe(m.head())
-			}
+			m.bring(from, s, "Again on main")
 			from = s
 		}
 	}
-	m.observe(m.head())
 	m.rt.Logf("   %s %s: %s", end, name, m.head()[:7])
 	if end != "leave" && rapid.Bool().Draw(m.rt, "delete branch") {
 		m.repo.Git("branch", "-D", name)
@@ -559,9 +552,39 @@ func (m *machine) revert() bool {
 	if _, ok := merged(at, tip, at.parents[0]); !ok || tip.design != at.design || at.design != at.parents[0].design {
 		return false
 	}
-	m.repo.At(m.w.now).Revert(at.id)
-	m.rt.Logf("   %s reverted: %s", at.id[:7], m.observe(m.head())[:7])
+	m.bring(at, at.parents[0], "Revert "+at.id[:7])
 	return true
+}
+
+// bring commits what changed between two commits, if that can be, without asking git, which would follow renames.
+func (m *machine) bring(from, to *snap, message string) {
+	if files, ok := merged(from, m.tip(), to); ok {
+		m.become(files)
+		m.rt.Logf("   %s: %s", message, m.commit(message)[:7])
+	}
+}
+
+// mergeIn commits a merge.
+func (m *machine) mergeIn(base, theirs *snap, message string) {
+	files, _ := merged(base, m.tip(), theirs)
+	m.become(files)
+	m.repo.Git("add", "--all")
+	m.repo.At(m.w.now)
+	id := m.repo.Git("commit-tree", m.repo.Git("write-tree"), "-p", m.head(), "-p", theirs.id, "-m", message)
+	m.repo.Git("reset", "--quiet", "--hard", id)
+	m.observe(id)
+}
+
+// become makes the working tree hold files.
+func (m *machine) become(files map[string]string) {
+	for path, text := range m.tip().files {
+		if files[path] != text {
+			m.writeText(path, files[path])
+		}
+	}
+	for path, text := range files {
+		m.writeText(path, text)
+	}
 }
 
 func (m *machine) forcePush() bool {

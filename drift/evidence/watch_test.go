@@ -131,6 +131,76 @@ func TestEvaluateComparesStates(t *testing.T) {
 	}
 }
 
+// What breaks on a branch comes to main by another commit: whoever wrote on that branch knew it, and nobody else.
+func TestEvaluateKnowsWhoseBranchBroke(t *testing.T) {
+	t.Parallel()
+	for name, bring := range map[string]func(g *gittest.Repo){
+		"merged":          func(g *gittest.Repo) { g.Merge("work") },
+		"squashed":        func(g *gittest.Repo) { g.Git("merge", "--quiet", "--squash", "work"); g.Commit("work, squashed") },
+		"put on top":      func(g *gittest.Repo) { g.Git("cherry-pick", "main..work") },
+		"merged, changed": func(g *gittest.Repo) { g.Merge("work"); g.Write("core/pool.py", "later = 1\n").Commit("more") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := gittest.New(t).Write("core/pool.go", body).Write("go.mod", "module m\n").Commit("start")
+			start := g.Head()
+			g.Branch("work").Write("notes.txt", "begin\n").Commit("begin")
+			before := g.Head()
+			g.Remove("core/pool.go").Write("core/pool.py", "size = 1\n").Commit("another language")
+			knew := g.Head()
+			g.Write("core/pool.py", "size = 2\nmore = 3\n").Commit("finish")
+			finished := g.Head()
+			g.Checkout("main").Write("other.txt", "meanwhile\n").Commit("meanwhile")
+			parent := g.Head()
+			bring(g)
+			line := strings.Fields(g.Git("rev-list", "--first-parent", parent+"..HEAD"))
+			breaking := line[len(line)-1]
+			if name == "put on top" {
+				breaking = line[1]
+			}
+			r := open(t, g)
+			for at, want := range map[string]bool{start: false, before: false, knew: true, finished: true, parent: false} {
+				v := evaluate(t, r, evidence.Watched{ID: "w", Patterns: []string{"core/**"}, Seen: at, Breaking: []string{breaking}})
+				if got := slices.Contains(v.Contains, breaking); got != want {
+					t.Errorf("written on %s: knew %t, want %t", g.Git("log", "-1", "--format=%s", at), got, want)
+				}
+			}
+		})
+	}
+}
+
+// A tree tells without the commit: that of a branch which nobody fetched.
+func TestEvaluateKnowsByTree(t *testing.T) {
+	t.Parallel()
+	g := gittest.New(t).Write("core/pool.go", body).Commit("start")
+	g.Remove("core/pool.go").Write("core/pool.py", "size = 1\n").Commit("another language")
+	breaking := g.Head()
+	r := open(t, g)
+	tree := evaluate(t, r, evidence.Watched{ID: "w", Patterns: []string{"core/**"}}).Tree
+	g.Write("core/pool.py", "size = 2\n").Commit("more")
+	for seen, want := range map[string]bool{tree: true, "other": false} {
+		v := evaluate(t, r, evidence.Watched{ID: "w", Patterns: []string{"core/**"}, Seen: strings.Repeat("1", 40), SeenTree: seen, Breaking: []string{breaking}})
+		if slices.Contains(v.Contains, breaking) != want || v.AsSeen {
+			t.Errorf("a tree %s: %+v", seen, v)
+		}
+	}
+}
+
+// Evidence that moved is measured by the files it was in.
+func TestEvaluateMeasuresWhereEvidenceWas(t *testing.T) {
+	t.Parallel()
+	g := gittest.New(t).Write("core/pool.go", body).Write("core/other.txt", strings.Repeat("a line that stays\n", 60)).Commit("start")
+	seen := g.Head()
+	g.Rename("core/pool.go", "pool/pool.go").Commit("move")
+	g.Write("pool/pool.go", "package pool\n\nfunc drainPool() {}\n").Commit("rewrite")
+	w := evidence.Watched{ID: "w", Patterns: []string{"core/**"}, Seen: seen,
+		Claims: []evidence.WatchedClaim{{Text: "drainPool", Kind: evidence.Symbol, Evidence: true, Where: []string{"pool/pool.go"}}}}
+	v := evaluate(t, open(t, g), w)
+	if v.Rewrite == nil || !slices.Equal(v.Rewrite.Files, []string{"core/pool.go"}) || !v.Rewrite.Half() {
+		t.Errorf("rewritten: %+v", v.Rewrite)
+	}
+}
+
 func TestTreeHash(t *testing.T) {
 	t.Parallel()
 	a, b, c := git.Entry{Path: "a/x", Blob: "1"}, git.Entry{Path: "b/x", Blob: "2"}, git.Entry{Path: "b/y", Blob: "3"}
