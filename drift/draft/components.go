@@ -239,7 +239,11 @@ func (p *project) places(u *unit, others []*unit) []string {
 	top := tree(u)
 	endings := map[string]bool{}
 	for _, f := range top.files {
-		if ending := path.Ext(f.Path); ending != "" {
+		ending := path.Ext(f.Path)
+		switch {
+		case ending == "" || p.endsFolder(ending): // the glob would take the folder, too
+			endings[f.Path] = true
+		default:
 			endings["/"+path.Join(p.root, "*"+ending)] = true
 		}
 	}
@@ -254,6 +258,14 @@ func (p *project) places(u *unit, others []*unit) []string {
 		out = append(out, n.whole(owned, others)...)
 	}
 	return out
+}
+
+// endsFolder tells whether a folder at the root of the project is called like a file of that ending.
+func (p *project) endsFolder(ending string) bool {
+	return slices.ContainsFunc(p.counts, func(f drift.SurveyedFile) bool {
+		first, _, nested := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(f.Path, p.root), "/"), "/")
+		return nested && strings.HasSuffix(first, ending)
+	})
 }
 
 // whole gives the highest folders that hold mostly files of the unit, those apart that are owned already. What lies deeper and

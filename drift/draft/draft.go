@@ -204,7 +204,7 @@ func (p *project) system(fallback string) *system {
 	}
 	root := p.rootSaid()
 	title, about := p.readme(p.root)
-	s := newSystem(systemName(title, root.name, fallback), cmp.Or(root.about, about))
+	s := newSystem(systemName(text(title), text(root.name), text(fallback)), cmp.Or(root.about, about))
 	units = p.group(units)
 	var made []*element
 	for _, u := range units {

@@ -39,7 +39,7 @@ type need struct{ from, to *element }
 type relationship struct{ from, to, about string }
 
 func newSystem(name, about string) *system {
-	s := &system{name: text(name), about: text(about)}
+	s := &system{name: cmp.Or(text(name), "System"), about: text(about)}
 	s.id = identifier(s.name, nil)
 	return s
 }
