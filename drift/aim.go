@@ -20,7 +20,7 @@ func Aim(in *Input, r *Report, watched []evidence.Watched) []evidence.Watched {
 	out := slices.Clone(watched)
 	for i := range out {
 		w := &out[i]
-		w.Patterns, w.Breaking = append(slices.Clone(w.Patterns), bound.of(w.Elements)...), breaking
+		w.Patterns, w.Breaking = append(slices.Clone(w.Patterns), bound.of(bound.known(w.Elements, w.Same))...), breaking
 	}
 	return out
 }
@@ -40,6 +40,24 @@ type bounds struct {
 
 func newBounds(m *c4model.Model, bindings []c4model.Binding) *bounds {
 	return &bounds{newElements(&Input{Model: m, Bindings: bindings}), bindings, map[int][]string{}}
+}
+
+// known are the elements of the model with one of the keys or, where it has another key than a server knows, one of the values of
+// the property stele.id.
+func (b *bounds) known(keys, same []string) []string {
+	if len(same) == 0 {
+		return keys
+	}
+	out := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { _, ok := b.el.byKey[c4model.FoldKey(key)]; return !ok })
+	if len(out) == len(keys) {
+		return out
+	}
+	for _, e := range b.el.all {
+		if id := e.Properties[c4model.IdentityProperty]; id != "" && slices.Contains(same, id) && !slices.Contains(out, e.Key) {
+			out = append(out, e.Key)
+		}
+	}
+	return out
 }
 
 func (b *bounds) of(keys []string) []string {

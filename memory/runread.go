@@ -59,13 +59,21 @@ func (s *Service) Watch(ctx context.Context, c Caller, after string) (WatchList,
 		if err != nil {
 			return err
 		}
+		elements, err := v.Elements(ctx, c.Project, false)
+		if err != nil {
+			return err
+		}
+		same := map[uuid.UUID]string{}
+		for _, e := range elements {
+			same[e.ID] = e.Properties[c4model.IdentityProperty]
+		}
 		for chunk := range slices.Chunk(ids, 500) { // bounds what is decrypted at once
 			records, err := v.Records(ctx, chunk)
 			if err != nil {
 				return err
 			}
 			for i := range records {
-				out.Memories = append(out.Memories, watch(&records[i], known[records[i].ID]))
+				out.Memories = append(out.Memories, watch(&records[i], known[records[i].ID], same))
 			}
 		}
 		if len(ids) == watchPage {
@@ -76,8 +84,14 @@ func (s *Service) Watch(ctx context.Context, c Caller, after string) (WatchList,
 	return out, wrap("watch list", err)
 }
 
-func watch(r *Record, known map[int]EvidenceState) evidence.Watched {
+func watch(r *Record, known map[int]EvidenceState, same map[uuid.UUID]string) evidence.Watched {
 	w := groundOf(r.Elements, r.Paths)
+	w.Same = []string{}
+	for _, e := range r.Elements {
+		if id := same[e.ID]; id != "" {
+			w.Same = append(w.Same, id)
+		}
+	}
 	w.ID = r.ID.String()
 	if r.Seen != nil {
 		w.Seen, w.SeenTree = r.Seen.Commit, r.Seen.Tree

@@ -250,6 +250,7 @@ var driftFieldDescriptions = map[string]string{
 	"Watched.files":     "Files it is about.",
 	"Watched.id":        "Opaque; comes back in the verdict.",
 	"Watched.patterns":  "Globs it is about; the run adds those its elements are bound to.",
+	"Watched.same":      "Values of the property stele.id of those elements, by which a model with other keys knows them.",
 	"Watched.seen":      "The commit its writer had; empty when unknown.",
 	"Watched.seen_tree": "The hash of the bound files its writer had; empty when unknown.",
 

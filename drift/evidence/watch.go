@@ -18,6 +18,7 @@ import (
 type Watched struct {
 	ID       string         `json:"id"`        // opaque; comes back in the verdict
 	Elements []string       `json:"elements"`  // keys of the elements it is attached to, for reports
+	Same     []string       `json:"same"`      // property stele.id of those elements that have one, by which a model with other keys knows them
 	Files    []string       `json:"files"`     // files it is about, from the top of the repository
 	Patterns []string       `json:"patterns"`  // bindings of its elements, and its own globs
 	Seen     string         `json:"seen"`      // commit that its writer had; "" when unknown
