@@ -155,18 +155,19 @@ func (h *historian) statement(f *Finding) func(*Input) bool {
 	return nil
 }
 
-// silentAbout tells whether a version of the model knew both elements, owned their files, and no dependency between them.
+// silentAbout tells whether a version of the model knew both elements, and no dependency between them. Whether it was bound to
+// files by then says nothing: history is told with today's bindings.
 func (h *historian) silentAbout(in *Input, f *Finding) bool {
 	el := newElements(in)
 	a, okA := el.byKey[c4model.FoldKey(f.Element)]
 	b, okB := el.byKey[c4model.FoldKey(f.Subject)]
-	if !okA || !okB || !el.bound[a] || !el.bound[b] {
+	if !okA || !okB {
 		return false
 	}
 	return !slices.ContainsFunc(in.Model.Relationships, func(r c4model.Relationship) bool {
 		x, okX := el.byKey[c4model.FoldKey(r.Source)]
 		y, okY := el.byKey[c4model.FoldKey(r.Destination)]
-		return okX && okY && (el.inside(a, x) || el.inside(x, a)) && (el.inside(b, y) || el.inside(y, b))
+		return okX && okY && el.related(a, x) && el.related(b, y)
 	})
 }
 

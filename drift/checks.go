@@ -33,7 +33,8 @@ type evaluation struct {
 	matched    []int                      // for each binding, how many files it covers
 	gone       []bool                     // bound, and nothing of it is there
 	languages  []map[imports.Language]int // of owned source files, tests apart
-	folders    []map[string]bool          // that hold owned source files of a packaged family
+	packages   []map[string]bool          // whose files an element owns, in the languages that have packages
+	sees       []map[string]bool          // packages whose files those of an element use without an import
 	documented map[pair]c4model.Relationship
 	shownBy    map[string][]Place // every import behind an undocumented dependency, by fingerprint
 	checks     []check
@@ -44,10 +45,10 @@ func evaluate(in *Input, el *elements, fs *files, es *edges) *evaluation {
 	n := len(el.all)
 	ev := &evaluation{
 		in: in, el: el, fs: fs, es: es, owned: make([][]*file, n), matched: make([]int, len(in.Bindings)), gone: make([]bool, n),
-		languages: make([]map[imports.Language]int, n), folders: make([]map[string]bool, n), documented: map[pair]c4model.Relationship{}, shownBy: map[string][]Place{},
+		languages: make([]map[imports.Language]int, n), packages: make([]map[string]bool, n), sees: make([]map[string]bool, n), documented: map[pair]c4model.Relationship{}, shownBy: map[string][]Place{},
 	}
 	for i := range n {
-		ev.languages[i], ev.folders[i] = map[imports.Language]int{}, map[string]bool{}
+		ev.languages[i], ev.packages[i], ev.sees[i] = map[imports.Language]int{}, map[string]bool{}, map[string]bool{}
 	}
 	for _, f := range fs.all {
 		for _, b := range f.covering {
@@ -58,9 +59,7 @@ func evaluate(in *Input, el *elements, fs *files, es *edges) *evaluation {
 				ev.owned[at] = append(ev.owned[at], f)
 				if f.source() && !f.test {
 					ev.languages[at][f.language]++
-					if packaged[families[f.language]] {
-						ev.folders[at][path.Dir(f.Path)] = true
-					}
+					ev.enter(at, f)
 				}
 			}
 		}
@@ -72,6 +71,30 @@ func evaluate(in *Input, el *elements, fs *files, es *edges) *evaluation {
 	ev.undocumented()
 	ev.contradictions()
 	return ev
+}
+
+// enter notes the packages of a file that an element owns. Where a file declares none, it is the folder: for Go always, since
+// there the name alone is no identity. Code in a namespace of C# sees those around it too.
+func (ev *evaluation) enter(at int, f *file) {
+	declared := ev.es.packages[f.Path]
+	switch families[f.language] {
+	case "Go":
+		declared = nil
+	case "JVM", ".NET":
+	default:
+		return
+	}
+	if len(declared) == 0 {
+		declared = []string{path.Dir(f.Path)}
+	}
+	for _, name := range declared {
+		name = families[f.language] + " " + name
+		ev.packages[at][name], ev.sees[at][name] = true, true
+		for f.language == imports.CSharp && strings.Contains(name, ".") {
+			name = name[:strings.LastIndexByte(name, '.')]
+			ev.sees[at][name] = true
+		}
+	}
 }
 
 // markGone finds the elements of which nothing is there: no binding of theirs, or of what lies in them, matches.

@@ -86,10 +86,13 @@ func (ev *evaluation) cannotShow(p pair, r c4model.Relationship) string {
 	case shared == "":
 		return fmt.Sprintf("%s and %s hold no source code of languages that import each other", ev.el.all[p.from].Name, ev.el.all[p.to].Name)
 	}
-	for folder := range ev.folders[p.from] {
-		if ev.folders[p.to][folder] {
-			return "both own files of one package, which use each other without imports"
+	for name := range ev.sees[p.from] {
+		if ev.packages[p.to][name] {
+			return fmt.Sprintf("%s owns files of a package that those of %s see without imports", ev.el.all[p.to].Name, ev.el.all[p.from].Name)
 		}
+	}
+	if ev.reversed(p) {
+		return fmt.Sprintf("%s imports %s instead, which is a finding of its own", ev.el.all[p.to].Name, ev.el.all[p.from].Name)
 	}
 	// Nothing unknown is compared with anything: the import that is missed may be among those that were not understood.
 	const tolerated = 10 // percent
@@ -100,6 +103,25 @@ func (ev *evaluation) cannotShow(p pair, r c4model.Relationship) string {
 		return fmt.Sprintf("nothing imports %s: what is deployed apart is reached over a network", ev.el.all[p.to].Name)
 	}
 	return ""
+}
+
+// reversed tells whether the code has a documented dependency the other way round only, as it does where one element registers
+// itself with another that calls it, and the model does not say so. Then one finding says it, not two.
+func (ev *evaluation) reversed(p pair) bool {
+	drawn := slices.ContainsFunc(ev.in.Model.Relationships, func(r c4model.Relationship) bool {
+		x, okX := ev.el.byKey[c4model.FoldKey(r.Source)]
+		y, okY := ev.el.byKey[c4model.FoldKey(r.Destination)]
+		return okX && okY && ev.el.related(x, p.to) && ev.el.related(y, p.from)
+	})
+	if drawn {
+		return false
+	}
+	for q, e := range ev.es.byPair {
+		if e.count > 0 && e.sure && ev.el.inside(q.from, p.to) && ev.el.inside(q.to, p.from) {
+			return true
+		}
+	}
+	return false
 }
 
 // sharedFamily gives a family of languages that both sides have source files of. The second result says why there is none
@@ -166,9 +188,17 @@ func (ev *evaluation) undocumentedPairs() {
 		ev.shownBy[fingerprint(UndocumentedDependency, a.Key, b.Key)] = e.places
 		ev.checks = append(ev.checks, check{element: p.from, weight: edgeWeight, finding: &Finding{
 			Check: UndocumentedDependency, Element: a.Key, Subject: b.Key, File: e.places[0].File, Line: e.places[0].Line, Evidence: e.places[:min(len(e.places), maxEvidence)],
-			Message: fmt.Sprintf("%s imports %s (%s), and the model has no relationship between them", a.Name, b.Name, times(e.count, "import")),
+			Message: fmt.Sprintf("%s imports %s (%s), and the model has %s", a.Name, b.Name, times(e.count, "import"), ev.instead(implied, p)),
 		}})
 	}
+}
+
+// instead says what the model has in the place of a relationship.
+func (ev *evaluation) instead(implied map[pair]bool, p pair) string {
+	if implied[pair{p.to, p.from}] {
+		return "a relationship only the other way round"
+	}
+	return "no relationship between them"
 }
 
 // covered tells whether somebody wrote down a dependency between elements around the two.

@@ -39,7 +39,8 @@ type edge struct {
 // edges are the dependencies that imports and manifests show between elements.
 type edges struct {
 	byPair   map[pair]*edge
-	declared map[pair]bool // by manifests
+	declared map[pair]bool       // by manifests, or by what imports pass on the way
+	packages map[string][]string // declared by files, by path
 	resolver *imports.Resolver
 	open     map[int]ImportTotals // by owner: imports of its own files
 	totals   ImportTotals
@@ -155,7 +156,9 @@ func readEdges(ctx context.Context, repo *git.Repository, in *Input, el *element
 	if err != nil {
 		return nil, err
 	}
-	out := &edges{byPair: map[pair]*edge{}, declared: map[pair]bool{}, open: map[int]ImportTotals{}, resolver: r, skipped: skipped}
+	out := &edges{
+		byPair: map[pair]*edge{}, declared: map[pair]bool{}, packages: map[string][]string{}, open: map[int]ImportTotals{}, resolver: r, skipped: skipped,
+	}
 	for _, u := range r.Unread() {
 		out.skipped = append(out.skipped, Skip{Path: u.Path, Reason: u.Reason})
 	}
@@ -163,6 +166,7 @@ func readEdges(ctx context.Context, repo *git.Repository, in *Input, el *element
 		if !f.source() {
 			continue
 		}
+		out.packages[f.Path] = facts[f.Path].Packages
 		for _, i := range facts[f.Path].Imports {
 			if err := ctx.Err(); err != nil {
 				return nil, err
@@ -178,6 +182,7 @@ func readEdges(ctx context.Context, repo *git.Repository, in *Input, el *element
 				out.totals.Internal++
 				out.note(f, func(t *ImportTotals) { t.Internal++ })
 				out.add(el, f, i, fs.owners(resolution.Files))
+				out.pass(el, f, fs.owners(resolution.Also))
 			}
 		}
 	}
@@ -209,10 +214,8 @@ func (es *edges) add(el *elements, f *file, i imports.Import, targets []int) {
 	if from < 0 {
 		return
 	}
+	targets = slices.DeleteFunc(el.deepest(targets), func(to int) bool { return el.inside(from, to) || el.inside(to, from) })
 	for _, to := range targets {
-		if el.inside(from, to) || el.inside(to, from) {
-			continue
-		}
 		e := es.byPair[pair{from, to}]
 		if e == nil {
 			e = &edge{}
@@ -224,7 +227,31 @@ func (es *edges) add(el *elements, f *file, i imports.Import, targets []int) {
 		}
 		e.count++
 		e.sure = e.sure || len(targets) == 1
-		e.places = append(e.places, Place{File: f.Path, Line: i.Line, Text: i.Spec})
+		if p := (Place{File: f.Path, Line: i.Line, Text: importText(f.language, i)}); !slices.Contains(e.places, p) {
+			e.places = append(e.places, p)
+		}
+	}
+}
+
+// importText is an import as a person reads it. In Python the name tells apart what several lines take from one module.
+func importText(language imports.Language, i imports.Import) string {
+	if language != imports.Python || i.Name == "" {
+		return i.Spec
+	}
+	return strings.TrimSuffix(i.Spec, ".") + "." + i.Name
+}
+
+// pass records the elements whose files an import passes on the way, or may mean: evidence that a documented dependency is
+// there, and none that one is missing from the model.
+func (es *edges) pass(el *elements, f *file, others []int) {
+	from := f.owner()
+	if from < 0 || f.test {
+		return
+	}
+	for _, to := range others {
+		if !el.inside(from, to) && !el.inside(to, from) {
+			es.declared[pair{from, to}] = true
+		}
 	}
 }
 

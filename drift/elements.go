@@ -59,6 +59,9 @@ func (el *elements) inside(a, b int) bool {
 	return false
 }
 
+// related tells whether one of two elements lies in the other, or is it.
+func (el *elements) related(a, b int) bool { return el.inside(a, b) || el.inside(b, a) }
+
 // deepest drops the elements that contain another of the list: an element narrows what its parent says.
 func (el *elements) deepest(list []int) []int {
 	if len(list) < 2 {

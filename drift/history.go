@@ -25,6 +25,7 @@ type historian struct {
 	renamed  map[string][]git.FileChange // files of a commit with renames found, by its hash
 	byBlob   map[string]string
 	blobs    *git.Blobs
+	blind    int // commits whose renames could not be looked for
 	budget   int // texts still to be read for the sake of history
 	inputs   map[string]*Input
 }
@@ -78,6 +79,9 @@ func (ev *evaluation) tellHistory(ctx context.Context, repo *git.Repository, r *
 	if err := h.trackImports(ctx); err != nil {
 		return err
 	}
+	if h.blind > 0 {
+		r.Skipped = append(r.Skipped, Skip{Count: h.blind, Reason: "commits whose renames were not looked for, since the clone lacks texts of their files"})
+	}
 	return h.findCauses(ctx)
 }
 
@@ -122,8 +126,13 @@ func (h *historian) withRenames(ctx context.Context, c git.Commit) ([]git.FileCh
 		return files, nil
 	}
 	for change, err := range h.repo.History(ctx, git.HistoryQuery{Commit: c.ID, Limit: 1}) {
-		if err != nil {
+		if err != nil && ctx.Err() != nil {
 			return nil, fmt.Errorf("finding renames: %w", err)
+		}
+		if err != nil { // texts to compare are missing, as in a clone that was not fetched whole: files came and went
+			h.renamed[c.ID] = h.changes[h.position[c.ID]].Files
+			h.blind++
+			break
 		}
 		h.renamed[c.ID] = change.Files
 	}
@@ -256,7 +265,8 @@ func destination(pattern string, there []string) string {
 	return common
 }
 
-// languageTracker waits for the commit that took the last file of the named languages away.
+// languageTracker waits for the commit that took the last file of the named languages away, or else for the one that brought
+// the first code, since before it there was nothing to contradict.
 func (h *historian) languageTracker(f *Finding) *tracker {
 	el := h.ev.el
 	at := el.byKey[c4model.FoldKey(f.Element)]
@@ -275,9 +285,20 @@ func (h *historian) languageTracker(f *Finding) *tracker {
 		found := map[imports.Language]int{imports.LanguageOf(name): 1}
 		return slices.ContainsFunc(named, func(l imports.Language) bool { return speaks(found, l) }) && len(owners.Covering(name)) > 0
 	}
+	code := func(name string) bool {
+		l := imports.LanguageOf(name)
+		return imports.IsCode(l) && !supporting[l] && len(owners.Covering(name)) > 0
+	}
+	there := map[string]bool{}
+	for _, file := range h.ev.owned[at] {
+		if code(file.Path) {
+			there[file.Path] = true
+		}
+	}
 	return &tracker{finding: f, paths: paths, step: func(c git.Change) bool {
 		n, _ := h.removed(c, of)
-		return n > 0
+		undo(c, there, code)
+		return n > 0 || len(there) == 0
 	}}
 }
 
@@ -285,7 +306,7 @@ func (h *historian) languageTracker(f *Finding) *tracker {
 func (h *historian) folderTracker(f *Finding) *tracker {
 	counts := func(name string) bool {
 		return below(name, f.Subject) && imports.IsCode(imports.LanguageOf(name)) && !supporting[imports.LanguageOf(name)] && !imports.IsTest(name) &&
-			!foreign(name, h.ev.in.Root) && !side(name, h.ev.in.Root) && !h.ev.ignored(name)
+			!declaration(name) && !foreign(name, h.ev.in.Root) && !side(name, h.ev.in.Root) && !h.ev.ignored(name)
 	}
 	there := map[string]bool{}
 	for _, file := range h.ev.fs.all {
@@ -294,23 +315,28 @@ func (h *historian) folderTracker(f *Finding) *tracker {
 		}
 	}
 	return &tracker{finding: f, paths: []string{f.Subject}, step: func(c git.Change) bool {
-		for _, fc := range c.Files {
-			switch fc.Status {
-			case 'A', 'C':
-				delete(there, fc.Path)
-			case 'D':
-				if counts(fc.Path) {
-					there[fc.Path] = true
-				}
-			case 'R':
-				delete(there, fc.Path)
-				if counts(fc.From) {
-					there[fc.From] = true
-				}
-			}
-		}
+		undo(c, there, counts)
 		return len(there) == 0
 	}}
+}
+
+// undo takes what a commit did to the files of a kind back, so that there holds those before it.
+func undo(c git.Change, there map[string]bool, of func(string) bool) {
+	for _, fc := range c.Files {
+		switch fc.Status {
+		case 'A', 'C':
+			delete(there, fc.Path)
+		case 'D':
+			if of(fc.Path) {
+				there[fc.Path] = true
+			}
+		case 'R':
+			delete(there, fc.Path)
+			if of(fc.From) {
+				there[fc.From] = true
+			}
+		}
+	}
 }
 
 // facts gives what a file said at an earlier commit. ok is false when the budget is used up or the text cannot be read.

@@ -58,8 +58,8 @@ func (h *historian) importAppeared(ctx context.Context, f *Finding) (bool, error
 			specs[p.File][p.Text] = true
 		}
 	}
-	shows := func(facts imports.Facts, spec map[string]bool) bool {
-		return slices.ContainsFunc(facts.Imports, func(i imports.Import) bool { return spec[i.Spec] })
+	shows := func(name string, facts imports.Facts, spec map[string]bool) bool {
+		return slices.ContainsFunc(facts.Imports, func(i imports.Import) bool { return spec[importText(imports.LanguageOf(name), i)] })
 	}
 	var oldest *git.Commit
 	from := h.ev.in.Commit.ID
@@ -86,7 +86,7 @@ func (h *historian) importAppeared(ctx context.Context, f *Finding) (bool, error
 				switch {
 				case !ok:
 					return false, nil
-				case fc.Old == "" || !shows(old, spec):
+				case fc.Old == "" || !shows(before, old, spec):
 					if oldest == nil || h.position[change.Commit.ID] > h.position[oldest.ID] {
 						c := change.Commit
 						oldest = &c
@@ -166,7 +166,8 @@ func (h *historian) lost(name string, before, after imports.Facts, to int) bool 
 		if kept {
 			continue
 		}
-		for _, o := range h.ev.fs.owners(h.ev.es.resolver.Resolve(name, i).Files) {
+		meaning := h.ev.es.resolver.Resolve(name, i)
+		for _, o := range h.ev.fs.owners(slices.Concat(meaning.Files, meaning.Also)) {
 			if h.ev.el.inside(o, to) {
 				return true
 			}

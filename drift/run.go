@@ -77,8 +77,8 @@ func settleMoves(findings []Finding) {
 			continue
 		}
 		for _, moved := range findings {
-			if moved.MovedTo != "" && moved.Fix.New != "" && (below(f.Subject, moved.MovedTo) || below(moved.MovedTo, f.Subject)) {
-				f.Fix = Fix{File: f.Fix.File, Advice: fmt.Sprintf("binding %s to where its files moved settles this, too", moved.Element)}
+			if moved.MovedTo != "" && moved.Fix.New != "" && below(f.Subject, moved.MovedTo) {
+				f.Fix = Fix{File: f.Fix.File, Action: change, Advice: fmt.Sprintf("binding %s to where its files moved settles this, too", moved.Element)}
 			}
 		}
 	}

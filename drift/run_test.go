@@ -166,6 +166,31 @@ func TestFindings(t *testing.T) {
 		"a dependency of a test only": {func(g *gittest.Repo) {
 			g.Write("api/http/http_test.go", "package http\n\nimport _ \"example.org/shop/store\"\n").Commit("Test more")
 		}, []string{}},
+		"a dependency that code has the other way round": {func(g *gittest.Repo) {
+			g.Write("api/http/http.go", "package http\n\nfunc Route(string) {}\n")
+			g.Write("api/orders/order.go", "package orders\n\nimport (\n\t\"example.org/shop/api/http\"\n\t\"example.org/shop/store\"\n)\n\nvar New, _ = store.Open, http.Route\n").Commit("Register the orders")
+		}, []string{`undocumented_dependency shop.api.orders shop.api.http since "Register the orders" by code`}},
+		"a dependency that a package passes on": {func(g *gittest.Repo) {
+			g.Remove("api/http/http.go").Remove("api/orders/order.go").Remove("store/store.go")
+			g.Write("api/__init__.py", "from store.orders import Store\n").Write("store/__init__.py", "").Write("store/orders.py", "class Store: pass\n")
+			g.Write("api/http/__init__.py", "from api.orders import place\n").Write("api/orders/__init__.py", "from api import Store\n")
+			g.Write("model/workspace.dsl", strings.ReplaceAll(shopModel, `"Go"`, `"Python"`)).Commit("Rewrite in Python")
+		}, []string{}},
+		"a package that lies in two folders": {func(g *gittest.Repo) {
+			g.Remove("api/http/http.go").Remove("api/orders/order.go").Remove("store/store.go").Remove("go.mod")
+			g.Write("api/http/Http.kt", "package shop\n\nval orders = Orders()\n").Write("api/orders/Orders.kt", "package shop\n\nclass Orders { val store = Store() }\n")
+			g.Write("store/Store.kt", "package shop\n\nclass Store\n")
+			g.Write("model/workspace.dsl", strings.ReplaceAll(shopModel, `"Go"`, `"Kotlin"`)).Commit("Rewrite in Kotlin")
+		}, []string{}},
+		"a dependency that came before its files were bound": {func(g *gittest.Repo) {
+			g.Write("model/workspace.dsl", strings.Replace(shopModel, "                properties {\n                    path \"store\"\n                }\n", "", 1)).Commit("Unbind the store")
+			g.Write("api/http/more.go", "package http\n\nimport _ \"example.org/shop/store\"\n").Commit("Reach around")
+			g.Write("stele.yaml", "bindings:\n  shop.store: store/**\n").Commit("Bind the store")
+		}, []string{`undocumented_dependency shop.api.http shop.store since "Reach around" by code`}},
+		"another language, older than its code": {func(g *gittest.Repo) {
+			g.Write("model/workspace.dsl", strings.Replace(shopModel, "        customer ->", "        ledger = softwareSystem \"Ledger\" {\n            books = container \"Books\" \"Accounts\" \"Ruby\" {\n                properties {\n                    path \"books\"\n                }\n            }\n        }\n        customer ->", 1)).Commit("Plan books")
+			g.Write("books/README.md", "# Books\n").Commit("Say what books are").Write("books/b.go", "package books\n").Commit("Keep books").Write("books/c.go", "package books\n").Commit("Keep more")
+		}, []string{`language_mismatch ledger.books Ruby since "Keep books" by code`}},
 		"the model forgot a dependency": {model("        shop.api.orders -> shop.store \"Saves in\"\n", ""), []string{
 			`undocumented_dependency shop.api shop.store since "Draw it anew" by model`}},
 		"code that nobody drew": {func(g *gittest.Repo) {
@@ -175,7 +200,7 @@ func TestFindings(t *testing.T) {
 		"code that needs no drawing": {func(g *gittest.Repo) {
 			g.Write("examples/a.go", "package a\n").Write("vendor/x/x.go", "package x\n").Write("scripts/b.py", "").Write("api/gen/x.pb.go", "package gen\n").
 				Write(".gitattributes", "made/** linguist-generated\n").Write("made/a.go", "package made\n").
-				Write("tools/x.go", "package tools\n").Write("web/index.html", "<p>").Write("stele.yaml", "ignore: [lab/**]\n").Write("lab/l.go", "package lab\n").Commit("Add much")
+				Write("tools/x.go", "package tools\n").Write("web/index.html", "<p>").Write("src/stubs/a.pyi", "x: int\n").Write("src/stubs/b.d.ts", "declare const x: number\n").Write("stele.yaml", "ignore: [lab/**]\n").Write("lab/l.go", "package lab\n").Commit("Add much")
 		}, []string{}},
 		"two claim the same": {func(g *gittest.Repo) {
 			g.Write("stele.yaml", "bindings:\n  shop.api.http: [store/**]\n").Commit("Bind wrongly")

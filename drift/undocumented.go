@@ -99,7 +99,7 @@ func (ev *evaluation) undocumentedIn(folders map[string]*folder, roots map[strin
 // firstSource gives the first source file of a folder, as a place to look at.
 func (ev *evaluation) firstSource(name string) string {
 	for _, f := range ev.fs.all {
-		if f.source() && !f.test && below(f.Path, name) {
+		if f.source() && !f.test && !supporting[f.language] && ev.expected(f) && below(f.Path, name) {
 			return f.Path
 		}
 	}
@@ -108,7 +108,12 @@ func (ev *evaluation) firstSource(name string) string {
 
 // expected tells whether a model should own a file: one that it leaves out is an omission.
 func (ev *evaluation) expected(f *file) bool {
-	return !f.test && !side(f.Path, ev.in.Root) && !ev.ignored(f.Path)
+	return !f.test && !declaration(f.Path) && !side(f.Path, ev.in.Root) && !ev.ignored(f.Path)
+}
+
+// declaration tells whether a file only declares types of code that is elsewhere.
+func declaration(name string) bool {
+	return strings.HasSuffix(name, ".pyi") || strings.HasSuffix(name, ".d.ts")
 }
 
 func (ev *evaluation) ignored(name string) bool {

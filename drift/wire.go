@@ -23,9 +23,6 @@ var families = map[imports.Language]string{
 	imports.Vue: "JavaScript", imports.Java: "JVM", imports.Kotlin: "JVM", imports.Scala: "JVM", imports.CSharp: ".NET", imports.Rust: "Rust",
 }
 
-// packaged are the families in which files of one folder use each other without importing.
-var packaged = map[string]bool{"Go": true, "JVM": true, ".NET": true}
-
 func words(list string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range strings.Fields(list) {

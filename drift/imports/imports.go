@@ -82,6 +82,9 @@ type Resolution struct {
 	// Files are the files it means, sorted: one where a language imports files, all files of the package (without tests) where
 	// it imports packages. Empty unless Internal.
 	Files []string
+	// Also are files that lie on the way, or that it may mean too: what a package or a barrel file passes on. They show that a
+	// dependency is there, and never that one is missing from a model. Sorted; empty unless Internal.
+	Also []string
 	// Reason says in words why nothing was found; empty unless Unresolved.
 	Reason string
 }

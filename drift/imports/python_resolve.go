@@ -194,9 +194,64 @@ func (r *pythonResolver) member(folder, spec, name string) Resolution {
 		}
 	}
 	if init := r.init(folder); init != "" {
-		return internal(init)
+		return r.passedOn(init, name)
 	}
 	return unresolved("%s has neither a module %s nor an __init__.py that could say it (%s)", folder, name, spec)
+}
+
+// maxPassedOn bounds how often a name is followed from one __init__.py to the next.
+const maxPassedOn = 4
+
+// passedOn follows a name that an __init__.py only imports to the module that says it. The import means that module, and
+// passes the package on the way.
+func (r *pythonResolver) passedOn(init, name string) Resolution {
+	found := internal(init)
+	if name == "" || name == "*" {
+		return found
+	}
+	for at := init; len(found.Also) < maxPassedOn; {
+		next := r.sourceOf(at, name)
+		if next == "" || next == at || slices.Contains(found.Also, next) {
+			break
+		}
+		found.Files, found.Also = []string{next}, append(found.Also, at)
+		at = next
+	}
+	slices.Sort(found.Also)
+	return found
+}
+
+// sourceOf gives the module that a package's __init__.py imports a name from; "" where it does not import it by that name.
+func (r *pythonResolver) sourceOf(init, name string) string {
+	if path.Base(init) != "__init__.py" && path.Base(init) != "__init__.pyi" {
+		return ""
+	}
+	folder := path.Dir(init)
+	for _, i := range r.repo.facts[init].Imports {
+		if i.Name != name {
+			continue
+		}
+		spec := strings.TrimLeft(i.Spec, ".")
+		level, root, segments := len(i.Spec)-len(spec), folder, strings.Split(spec, ".")
+		switch {
+		case level > 0:
+			for range level - 1 {
+				root = path.Dir(root)
+			}
+		default: // by its whole name: the folder above the package's first one
+			for r.isPackage(root) {
+				root = path.Dir(root)
+			}
+		}
+		at := path.Join(append([]string{root}, segments...)...)
+		if module := r.module(at); module != "" {
+			return module
+		}
+		if module := r.init(at); module != "" {
+			return module
+		}
+	}
+	return ""
 }
 
 func (r *pythonResolver) init(folder string) string { return r.module(path.Join(folder, "__init__")) }

@@ -10,7 +10,7 @@ import (
 )
 
 // A resolving is what the imports of files mean: each wanted line is "file: import → files", with the import as its Spec and
-// [Name], and the files with blanks between, or "outside", or "? reason".
+// [Name], and the files with blanks between, then "also" and those that it may mean or passes, or "outside", or "? reason".
 type resolving struct {
 	files treeOf
 	want  map[string]string // of "file: import"
@@ -34,6 +34,9 @@ func (c resolving) check(t *testing.T) {
 			switch resolution := r.Resolve(file, i); resolution.Verdict {
 			case Internal:
 				got[key] = strings.Join(resolution.Files, " ")
+				if len(resolution.Also) > 0 {
+					got[key] += " also " + strings.Join(resolution.Also, " ")
+				}
 			case External:
 				got[key] = "outside"
 			default:
@@ -54,6 +57,43 @@ func (c resolving) check(t *testing.T) {
 	if unread := r.Unread(); len(unread) > 0 {
 		t.Errorf("unread: %v", unread)
 	}
+}
+
+func TestResolveThroughWhatPackagesPassOn(t *testing.T) {
+	t.Parallel()
+	resolving{
+		files: treeOf{
+			"shop/__init__.py": "from .orders import Order\nfrom shop.deep import Deep, Gone\nfrom . import stock\n",
+			"shop/orders.py":   "", "shop/stock.py": "", "shop/deep/__init__.py": "from .core import Deep\n", "shop/deep/core.py": "",
+			"app.py": "from shop import Order, Deep, Gone, stock, other\n",
+		},
+		want: map[string]string{
+			"shop/__init__.py: .orders [Order]":   "shop/orders.py",
+			"shop/__init__.py: shop.deep [Deep]":  "shop/deep/core.py also shop/deep/__init__.py",
+			"shop/__init__.py: shop.deep [Gone]":  "shop/deep/__init__.py",
+			"shop/__init__.py: . [stock]":         "shop/stock.py",
+			"shop/deep/__init__.py: .core [Deep]": "shop/deep/core.py",
+			"app.py: shop [Order]":                "shop/orders.py also shop/__init__.py",
+			"app.py: shop [Deep]":                 "shop/deep/core.py also shop/__init__.py shop/deep/__init__.py",
+			"app.py: shop [Gone]":                 "shop/deep/__init__.py also shop/__init__.py",
+			"app.py: shop [stock]":                "shop/stock.py",
+			"app.py: shop [other]":                "shop/__init__.py",
+		},
+	}.check(t)
+	resolving{
+		files: treeOf{
+			"src/main.ts": "import { a } from './lib'\n", "src/lib/index.ts": "export * from './a'\nexport { b } from './deep'\nimport './c'\n",
+			"src/lib/a.ts": "", "src/lib/c.ts": "", "src/lib/deep/index.ts": "export * from '../index'\nexport * from './b'\n", "src/lib/deep/b.ts": "",
+		},
+		want: map[string]string{
+			"src/main.ts: ./lib":              "src/lib/index.ts also src/lib/a.ts src/lib/deep/b.ts src/lib/deep/index.ts",
+			"src/lib/index.ts: ./a":           "src/lib/a.ts",
+			"src/lib/index.ts: ./deep":        "src/lib/deep/index.ts also src/lib/a.ts src/lib/deep/b.ts src/lib/index.ts",
+			"src/lib/index.ts: ./c":           "src/lib/c.ts",
+			"src/lib/deep/index.ts: ../index": "src/lib/index.ts also src/lib/a.ts src/lib/deep/b.ts src/lib/deep/index.ts",
+			"src/lib/deep/index.ts: ./b":      "src/lib/deep/b.ts",
+		},
+	}.check(t)
 }
 
 func TestResolveGo(t *testing.T) {

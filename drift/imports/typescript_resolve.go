@@ -29,6 +29,38 @@ func (r *typeScriptResolver) dependencies() []ManifestDependency {
 }
 
 func (r *typeScriptResolver) resolve(file string, i Import) Resolution {
+	found := r.meaning(file, i)
+	if found.Verdict == Internal {
+		found.Also = r.passedOn(found.Files)
+	}
+	return found
+}
+
+// maxBarrel bounds the files that one import is followed to over re-exports.
+const maxBarrel = 64
+
+// passedOn gives the files that barrel files re-export, over any number of them. Which of their names an import takes is not
+// known, so they are what it may mean.
+func (r *typeScriptResolver) passedOn(files []string) []string {
+	var out []string
+	for queue := slices.Clone(files); len(queue) > 0 && len(out) < maxBarrel; queue = queue[1:] {
+		for _, i := range r.repo.facts[queue[0]].Imports {
+			if i.Kind != Reexport {
+				continue
+			}
+			for _, next := range r.meaning(queue[0], i).Files {
+				if !slices.Contains(out, next) && !slices.Contains(files, next) {
+					out, queue = append(out, next), append(queue, next)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// meaning finds the files that a specifier names, re-exports apart.
+func (r *typeScriptResolver) meaning(file string, i Import) Resolution {
 	spec := i.Spec
 	if bang := strings.LastIndexByte(spec, '!'); bang >= 0 { // loaders of webpack: raw-loader!./x
 		spec = spec[bang+1:]
