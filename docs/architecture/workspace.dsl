@@ -175,6 +175,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/drift/bind"
                         }
                     }
+                    action = component "GitHub Action" "Reads the job of a runner, finds what to compare with, keeps the comment of a pull request." "Go, go-github" {
+                        properties {
+                            path "/action"
+                        }
+                    }
                     github = component "GitHub" "Reads signed webhooks; asks whether a branch has a commit." "Go, go-github" {
                         properties {
                             path "/drift/github"
@@ -402,6 +407,12 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
 
         stele.program.cli -> stele.program.drift "Compares a model with a commit, holds gates"
         stele.program.cli -> stele.program.report "Writes what the comparison found"
+        stele.program.cli -> stele.program.action "Runs in a job of GitHub Actions"
+        stele.program.action -> stele.program.drift "Holds gates, marks what is new"
+        stele.program.action -> stele.program.report "Writes summary and comment"
+        stele.program.action -> stele.program.git "Finds the commit to compare with, fetches what is missing"
+        stele.program.action -> stele.program.loopback "Sends a token in plain nowhere else"
+        stele.program.action -> stele.program.problem "Says which input is wrong"
         stele.program.cli -> stele.program.imports "Keeps what files import between runs"
         stele.program.drift -> stele.program.c4 "Reads elements, relationships and bindings"
         stele.program.drift -> stele.program.formats "Reads the model of a commit"

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/stele-dev/stele/action"
+	"github.com/stele-dev/stele/drift/report"
+	"github.com/stele-dev/stele/internal/config/checkout"
+	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory"
+)
+
+// connect opens the server and finds the project, once.
+func (r *jobRun) connect(ctx context.Context) error {
+	if r.b != nil {
+		return nil
+	}
+	r.server, r.token = r.job.ServerURL, r.job.Token
+	b, err := r.app.open(ctx)
+	if err != nil {
+		return err
+	}
+	r.caller = b.caller()
+	if r.caller.Project, err = r.projectOf(ctx, b, r.caller); err != nil {
+		return err
+	}
+	r.b, r.project = b, r.caller.Project.String()
+	return nil
+}
+
+// serve sends the run to the server, and asks for the pitfalls of the files that a pull request changes.
+func (r *jobRun) serve(ctx context.Context, base action.Base) error {
+	if err := r.connect(ctx); err != nil {
+		return err
+	}
+	b, c := r.b, r.caller
+	answer, err := r.push(ctx, b, c)
+	if err != nil {
+		return err
+	}
+	r.out.RunID, r.out.Memories.Proposed = answer.RunID, !answer.Tracked
+	for _, w := range answer.Warnings {
+		r.note(w)
+	}
+	if answer.Held != nil {
+		r.note("The model would drop so many elements that the server waits for a person to accept it.")
+	}
+	for _, d := range answer.Doubted {
+		r.out.Memories.Doubted = append(r.out.Memories.Doubted, report.Memory{Handle: d.Handle, Kind: string(d.Kind), Element: d.Element, Cause: d.Cause})
+	}
+	if err := r.pitfalls(ctx, b, c, base); err != nil {
+		return err
+	}
+	return r.titles(ctx, b, c)
+}
+
+// identity names the repository, as its clones do.
+func (r *jobRun) identity() string {
+	return checkout.Normalize(r.job.GitHubURL + "/" + r.job.Repository)
+}
+
+// projectOf finds the project: the one that was named, that of the token, that of the repository. It is made when it is not there
+// and the token may.
+func (r *jobRun) projectOf(ctx context.Context, b *backend, c memory.Caller) (uuid.UUID, error) {
+	names := []string{"remote:" + r.identity(), r.job.Repository}
+	if r.job.Project != "" {
+		names = []string{r.job.Project}
+	} else if b.bound != uuid.Nil {
+		return b.bound, nil
+	}
+	var missing error
+	for _, name := range names {
+		p, err := b.FindProject(ctx, c, name)
+		if err == nil {
+			return p.ID, nil
+		}
+		if !problem.Is(err, problem.NotFound) {
+			return uuid.Nil, err
+		}
+		missing = err
+	}
+	p, err := b.CreateProject(ctx, c, names[len(names)-1], []string{"remote:" + r.identity()})
+	if problem.Is(err, problem.Forbidden) {
+		return uuid.Nil, missing
+	}
+	return p.ID, err
+}
+
+// push asks what is watched, looks at it, and sends the run.
+func (r *jobRun) push(ctx context.Context, b *backend, c memory.Caller) (memory.RunAnswer, error) {
+	head := r.out.Commit
+	p := memory.RunPush{
+		Repository: r.identity(), Branch: r.job.Branch, DefaultBranch: r.job.DefaultBranch, Tracked: r.job.Tracked(head), Report: *r.out.Report,
+	}
+	var err error
+	if p.Ancestors, err = r.e.repo.Ancestors(ctx, head, memory.MaxAncestors); err != nil {
+		return memory.RunAnswer{}, err
+	}
+	if in := r.e.input; in.ModelFile != "" {
+		p.Model, p.Bindings, p.Source = in.Model, in.Bindings, in.ModelFile
+	}
+	if p.Verdicts, err = r.e.judge(ctx, b, c, r.out.Report); err != nil {
+		return memory.RunAnswer{}, err
+	}
+	return b.PushRun(ctx, c, p)
+}
+
+const (
+	// askedPaths is how many changed files a recall takes.
+	askedPaths = 100
+	// shownPitfalls bounds what a reviewer is shown.
+	shownPitfalls = 20
+)
+
+// pitfalls asks for what is known to go wrong in the files that a pull request changes.
+func (r *jobRun) pitfalls(ctx context.Context, b *backend, c memory.Caller, base action.Base) error {
+	if r.job.Pull == nil || base.Unknown != "" {
+		return nil
+	}
+	changes, err := r.e.repo.Diff(ctx, base.Commit.ID, r.e.commit.ID)
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for _, f := range changes {
+		for _, name := range []string{f.Path, f.From} {
+			if name != "" && !slices.Contains(paths, name) {
+				paths = append(paths, name)
+			}
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	all := memory.MaxMaxTokens
+	found, err := b.Recall(ctx, c, memory.RecallRequest{Paths: paths[:min(len(paths), askedPaths)], Kinds: []memory.Kind{memory.Pitfall}, Limit: shownPitfalls, MaxTokens: &all})
+	if problem.Is(err, problem.Forbidden) {
+		r.log.Say("the token may not read memories, so the pitfalls of the changed files are not listed")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, m := range found.Results {
+		if m.Kind != memory.Pitfall || m.Scope == memory.Personal || m.Via != nil {
+			continue
+		}
+		known := report.Memory{Handle: m.Handle, Kind: string(m.Kind)}
+		if len(m.Elements) > 0 {
+			known.Element = m.Elements[0].Key
+		}
+		if r.job.CommentTitles {
+			known.Title = m.Title
+		}
+		r.out.Memories.Pitfalls = append(r.out.Memories.Pitfalls, known)
+	}
+	return nil
+}
+
+// titles adds the titles of the memories in doubt, when they are wanted.
+func (r *jobRun) titles(ctx context.Context, b *backend, c memory.Caller) error {
+	doubted := r.out.Memories.Doubted
+	if !r.job.CommentTitles || len(doubted) == 0 {
+		return nil
+	}
+	var handles []string
+	for _, d := range doubted[:min(len(doubted), shownPitfalls)] {
+		handles = append(handles, d.Handle)
+	}
+	found, err := b.Get(ctx, c, handles)
+	if problem.Is(err, problem.Forbidden) {
+		r.log.Say("the token may not read memories, so they are named without titles")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, m := range found {
+		for i := range doubted {
+			if doubted[i].Handle == m.Handle {
+				doubted[i].Title = m.Title
+			}
+		}
+	}
+	return nil
+}
