@@ -151,7 +151,7 @@ func (a *app) root() *cobra.Command {
 		{groupTeam, []*cobra.Command{a.orgCommand(), a.tokenCommand(), a.auditCommand()}},
 		{groupSetup, []*cobra.Command{
 			a.needsDatabase(a.setupCommand()), a.needsDatabase(a.serveCommand()), a.mcpCommand(), a.needsDatabase(a.dbCommand()), a.needsDatabase(a.keyCommand()),
-			a.configCommand(), a.doctorCommand(), a.needsDatabase(a.benchCommand()), a.versionCommand(), a.actionCommand(), completionCommand(),
+			a.configCommand(), a.doctorCommand(), a.benchCommand(), a.versionCommand(), a.actionCommand(), completionCommand(),
 		}},
 	} {
 		for _, c := range group.commands {

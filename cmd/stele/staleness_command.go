@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -18,17 +19,24 @@ func (a *app) benchStalenessCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "staleness", Short: "Measure, on a history, which alarms about statements are right", Args: cobra.NoArgs,
 		Long: "Take what the documents of a repository (CLAUDE.md, AGENTS.md, README.md,\n" +
-			"CONTRIBUTING.md, docs) stated at an old commit, walk its history forward, and hold\n" +
-			"the alerts of each rule against two truths: what Universal Ctags and git say is\n" +
-			"gone, and what the authors later rewrote or removed. Nothing is written, and\n" +
-			"neither a server nor a database is needed. With --json, every statement and alert\n" +
-			"is told.",
+			"CONTRIBUTING.md, docs) stated at an old commit, walk its history forward, and\n" +
+			"hold the alerts of each rule against two truths: what Universal Ctags and git\n" +
+			"say is gone, and what the authors later rewrote or removed. Nothing is written,\n" +
+			"and neither a server nor a database is needed. With --json, every statement and\n" +
+			"alert is told.",
 		Example: "  stele bench staleness --repo ../shop\n  stele bench staleness --repo ../shop --from 2024-06-01 --steps 12 --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Steps < 0 {
 				return problem.Invalidf("steps", "%d steps cannot be walked", o.Steps).Fix("use 1 or more, or 0 for every commit that touches the ground")
 			}
 			ctx := cmd.Context()
+			dir, err := a.folder()
+			if err != nil {
+				return err
+			}
+			if !filepath.IsAbs(repository) {
+				repository = filepath.Join(dir, repository)
+			}
 			repo, err := git.Open(ctx, repository)
 			if err != nil {
 				return err
