@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -35,7 +36,7 @@ func newCtags(ctx context.Context, program string) (c *ctags, why string, err er
 	}
 	found, err := exec.LookPath(program)
 	if err != nil {
-		return nil, program + " is not installed (the package is called universal-ctags)", nil
+		return nil, program + " is not installed (the package is called universal-ctags)", nil //nolint:nilerr // that is the answer
 	}
 	version, err := exec.CommandContext(ctx, found, "--version").Output()
 	if ctx.Err() != nil {
@@ -43,7 +44,7 @@ func newCtags(ctx context.Context, program string) (c *ctags, why string, err er
 	}
 	first, _, _ := strings.Cut(string(version), "\n")
 	if err != nil || !strings.HasPrefix(first, "Universal Ctags") {
-		return nil, program + " is not Universal Ctags (the package is called universal-ctags)", nil
+		return nil, program + " is not Universal Ctags (the package is called universal-ctags)", nil //nolint:nilerr // that is the answer
 	}
 	features, err := exec.CommandContext(ctx, found, "--list-features").Output()
 	if err != nil || !strings.Contains(string(features), "json") {
@@ -99,7 +100,7 @@ func (c *ctags) read(ctx context.Context, blobs *git.Blobs, sources []source) er
 	if err != nil {
 		return fmt.Errorf("a folder for ctags: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // what stays is in the folder of temporary files
 	var list bytes.Buffer
 	for n, s := range sources {
 		text, err := read(blobs, s.blob)
@@ -138,13 +139,19 @@ func (c *ctags) read(ctx context.Context, blobs *git.Blobs, sources []source) er
 func (c *ctags) scan(in *bufio.Reader, sources []source) error {
 	for {
 		line, err := in.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
 		if len(bytes.TrimSpace(line)) == 0 {
 			if err != nil {
-				return nil
+				return nil //nolint:nilerr // it is the end
 			}
 			continue
 		}
-		var tag struct{ Name, Path string }
+		var tag struct {
+			Name string `json:"name"`
+			Path string `json:"path"`
+		}
 		if json.Unmarshal(line, &tag) != nil || !c.wanted[tag.Name] { // names that are no UTF-8 make lines that are no JSON
 			continue
 		}

@@ -104,7 +104,7 @@ func told(r *staleness.Report, rules ...staleness.Rule) []string {
 	out := []string{}
 	for _, a := range r.Alerts {
 		if slices.Contains(rules, a.Rule) {
-			out = append(out, fmt.Sprintf("%d %d %s %s %s", a.Step, r.Statements[a.Statement].Line, a.Rule, a.Mechanical, a.Human))
+			out = append(out, fmt.Sprintf("%d %d %s %s/%s", a.Step, r.Statements[a.Statement].Line, a.Rule, a.Mechanical, a.Human))
 		}
 	}
 	return out
@@ -161,25 +161,25 @@ func TestReplay(t *testing.T) {
 		t.Fatalf("got %+v", r)
 	}
 	want := []string{
-		"1 3 evidence_gone right right",
-		"2 4 moved wrong wrong",
-		"3 5 moved wrong wrong",
-		"3 12 moved wrong right",
-		"4 7 evidence_gone unknown wrong",
-		"5 8 evidence_gone wrong wrong",
-		"6 9 rewritten_50 wrong right",
+		"1 3 evidence_gone right/right",
+		"2 4 moved wrong/wrong",
+		"3 5 moved wrong/wrong",
+		"3 12 moved wrong/right",
+		"4 7 evidence_gone unknown/wrong",
+		"5 8 evidence_gone wrong/wrong",
+		"6 9 rewritten_50 wrong/right",
 	}
 	if diff := cmp.Diff(want, told(r, staleness.EvidenceGone, staleness.Moved, "rewritten_50")); diff != "" {
 		t.Error(diff)
 	}
 	want = []string{
-		"1 3 file_changed right right", "1 6 file_changed wrong wrong", "2 4 file_changed wrong wrong", "3 5 file_changed wrong wrong", "3 12 file_changed wrong right",
-		"4 7 file_changed unknown wrong", "5 8 file_changed wrong wrong", "6 9 file_changed wrong right", "7 9 file_changed wrong at_edit",
+		"1 3 file_changed right/right", "1 6 file_changed wrong/wrong", "2 4 file_changed wrong/wrong", "3 5 file_changed wrong/wrong", "3 12 file_changed wrong/right",
+		"4 7 file_changed unknown/wrong", "5 8 file_changed wrong/wrong", "6 9 file_changed wrong/right", "7 9 file_changed wrong/at_edit",
 	}
 	if diff := cmp.Diff(want, told(r, staleness.FileChanged)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"2 4 file_removed wrong wrong"}, told(r, staleness.FileRemoved)); diff != "" {
+	if diff := cmp.Diff([]string{"2 4 file_removed wrong/wrong"}, told(r, staleness.FileRemoved)); diff != "" {
 		t.Error(diff)
 	}
 	half, third, all := 0.5, 1.0/3, 1.0
