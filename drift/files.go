@@ -20,7 +20,7 @@ var foreignFolders = map[string]bool{
 	"vendor": true, "node_modules": true, "third_party": true, "third-party": true, "thirdparty": true, "bower_components": true,
 	"dist": true, "build": true, "out": true, "target": true, "bin": true, "obj": true, "coverage": true, "__pycache__": true,
 	"generated": true, "gen": true, "__generated__": true,
-	"testdata": true, "fixtures": true, "__fixtures__": true, "__snapshots__": true, "__mocks__": true, "mocks": true,
+	"testdata": true, "test_data": true, "test-data": true, "fixtures": true, "__fixtures__": true, "__snapshots__": true, "__mocks__": true, "mocks": true,
 }
 
 // sideFolders hold code that is no part of the running system. It may be bound; unbound, it is nobody's omission.
@@ -28,6 +28,7 @@ var sideFolders = map[string]bool{
 	"test": true, "tests": true, "__tests__": true, "spec": true, "specs": true, "e2e": true, "integration-tests": true, "testing": true,
 	"example": true, "examples": true, "sample": true, "samples": true, "demo": true, "demos": true, "playground": true, "playgrounds": true,
 	"doc": true, "docs": true, "website": true, "benchmark": true, "benchmarks": true, "bench": true,
+	"k6": true, "loadtest": true, "loadtests": true, "load-test": true, "load-tests": true, "build-aux": true,
 	"script": true, "scripts": true, "hack": true, "ci": true, "contrib": true, "tools": true, "tooling": true,
 }
 

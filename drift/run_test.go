@@ -200,7 +200,7 @@ func TestFindings(t *testing.T) {
 		"code that needs no drawing": {func(g *gittest.Repo) {
 			g.Write("examples/a.go", "package a\n").Write("vendor/x/x.go", "package x\n").Write("scripts/b.py", "").Write("api/gen/x.pb.go", "package gen\n").
 				Write(".gitattributes", "made/** linguist-generated\n").Write("made/a.go", "package made\n").
-				Write("tools/x.go", "package tools\n").Write("web/index.html", "<p>").Write("src/stubs/a.pyi", "x: int\n").Write("src/stubs/b.d.ts", "declare const x: number\n").Write("stele.yaml", "ignore: [lab/**]\n").Write("lab/l.go", "package lab\n").Commit("Add much")
+				Write("tools/x.go", "package tools\n").Write("web/index.html", "<p>").Write("build.sbt", "").Write("project/Versions.scala", "object V\n").Write("shop-tests/src/a.go", "package a\n").Write("src/stubs/a.pyi", "x: int\n").Write("src/stubs/b.d.ts", "declare const x: number\n").Write("stele.yaml", "ignore: [lab/**]\n").Write("lab/l.go", "package lab\n").Commit("Add much")
 		}, []string{}},
 		"two claim the same": {func(g *gittest.Repo) {
 			g.Write("stele.yaml", "bindings:\n  shop.api.http: [store/**]\n").Commit("Bind wrongly")

@@ -52,7 +52,7 @@ func (ev *evaluation) undocumented() {
 		if !f.source() || supporting[f.language] {
 			continue
 		}
-		if len(f.owners) == 0 && !ev.expected(f) {
+		if len(f.owners) == 0 && (!ev.expected(f) || ev.buildDefinition(f)) {
 			continue
 		}
 		for at, child := dir, ""; ; at, child = parent(at), at {
@@ -111,6 +111,16 @@ func (ev *evaluation) expected(f *file) bool {
 	return !f.test && !declaration(f.Path) && !side(f.Path, ev.in.Root) && !ev.ignored(f.Path)
 }
 
+// buildDefinition tells whether a file is of the project folder of sbt, which is written in Scala and builds the rest.
+func (ev *evaluation) buildDefinition(f *file) bool {
+	at := strings.LastIndex("/"+f.Path, "/project/")
+	if at < 0 {
+		return false
+	}
+	_, ok := ev.fs.byPath[path.Join(f.Path[:at], "build.sbt")]
+	return ok
+}
+
 // declaration tells whether a file only declares types of code that is elsewhere.
 func declaration(name string) bool {
 	return strings.HasSuffix(name, ".pyi") || strings.HasSuffix(name, ".d.ts")
@@ -128,7 +138,8 @@ func side(name, root string) bool {
 		inside = inside[:main] + "src"
 	}
 	for at := path.Dir(inside); at != "."; at = path.Dir(at) {
-		if sideFolders[strings.ToLower(path.Base(at))] {
+		base := strings.ToLower(path.Base(at))
+		if sideFolders[base] || strings.HasSuffix(base, "-tests") || strings.HasSuffix(base, "_tests") {
 			return true
 		}
 	}
