@@ -430,7 +430,13 @@ func (r *recollection) knew(st stamp, p push, homes []string) bool {
 	if r.as(p.at, homes, p.here) || r.as(st.breaking, homes, p.here) {
 		return true
 	}
-	if !here(p, r.seen) || st.passes(r.seen) {
+	if !here(p, r.seen) {
+		return false
+	}
+	if r.seen.history()[st.breaking] {
+		return true
+	}
+	if st.passes(r.seen) {
 		return false
 	}
 	before := st.breaking.first().history()
@@ -487,6 +493,26 @@ func (o *oracle) take(p push) []string {
 	}
 	slices.Sort(doubted)
 	return doubted
+}
+
+// foresee gives the memories that a run would put in doubt, if that can be told: of a commit that no newer run has seen, and in
+// the project's own words.
+func (o *oracle) foresee(p push) (doubted []string, told bool) {
+	base, late := o.baseline(p)
+	if late || o.stored.plots != p.at.design.plots {
+		return nil, false
+	}
+	doubted = []string{}
+	events := o.events(p, base)
+	for _, r := range o.memories {
+		copied := *r
+		copied.doubts, copied.moved = maps.Clone(r.doubts), maps.Clone(r.moved)
+		if r.live && o.judge(&copied, p, events) {
+			doubted = append(doubted, r.handle)
+		}
+	}
+	slices.Sort(doubted)
+	return doubted, true
 }
 
 // judge lets a run have its effects on a memory, and tells whether it came into doubt for another reason.

@@ -671,8 +671,20 @@ func (m *machine) pushCommit(s *snap) {
 	m.deliver(push{at: s, line: s.line(), here: m.all(), now: m.w.now}, m.evaluate(m.git, s.id))
 }
 
+// pushHead runs on the newest commit, sometimes in a clone that has what branches lead to, and nothing else.
 func (m *machine) pushHead() bool {
-	m.pushCommit(m.tip())
+	if m.pick(4, "in a clone") > 0 {
+		m.pushCommit(m.tip())
+		return true
+	}
+	clone := m.repo.Clone()
+	repo, err := git.Open(m.t.Context(), clone.Dir)
+	m.must(err)
+	p := push{at: m.tip(), line: m.tip().line(), here: map[*snap]bool{}, now: m.w.now}
+	for _, id := range strings.Fields(clone.Git("rev-list", "--all")) {
+		p.here[m.commits[id]] = true
+	}
+	m.deliver(p, m.evaluate(repo, p.at.id))
 	return true
 }
 
@@ -726,6 +738,10 @@ func (m *machine) propose() bool {
 	m.must(err)
 	if after := m.shown(); out.Tracked || !maps.Equal(before, after) {
 		m.rt.Fatalf("a proposal: %+v, and %v became %v", out, before, after)
+	}
+	want, told := m.foresee(push{at: m.tip(), line: m.tip().line(), here: m.all(), now: m.w.now})
+	if got := doubtedBy(out); told && !out.Repeated && !slices.Equal(got, want) {
+		m.rt.Fatalf("a proposal of %s would doubt %v, and should %v", m.tip().id[:7], got, want)
 	}
 	return true
 }

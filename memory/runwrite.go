@@ -70,7 +70,9 @@ func (w *runWrite) run() error {
 			return err
 		}
 	} else if !run.Late {
-		w.foresee()
+		if err := w.foresee(); err != nil {
+			return err
+		}
 	}
 	run.Late, run.New, run.Doubted = w.out.Late, len(w.out.NewFindings), len(w.out.Doubted)
 	return w.store(run)
@@ -624,13 +626,15 @@ func (w *runWrite) follow() error {
 }
 
 // foresee says which memories an untracked run would put in doubt, and changes nothing.
-func (w *runWrite) foresee() {
+func (w *runWrite) foresee() error {
+	open, err := w.tx.OpenDoubts(w.ctx, slices.Collect(maps.Keys(w.verdicts)))
+	if err != nil {
+		return err
+	}
 	for _, f := range w.fresh {
-		if f.Since == nil || f.Since.Cause != drift.CodeChanged {
-			continue
-		}
+		at, event := w.p.happened(f, w.baseline, w.first, w.now)
 		e, ok := w.elements[c4model.FoldKey(f.Element)]
-		if !ok {
+		if !ok || !event {
 			continue
 		}
 		other, edge := w.elements[c4model.FoldKey(f.Subject)]
@@ -644,7 +648,7 @@ func (w *runWrite) foresee() {
 				concerned = false
 			}
 			v := w.verdicts[r.ID]
-			if concerned && !w.owedTo[r.ID] && !w.knew(r.ID, v, f.Since.Commit) && !(f.Outcome == drift.Moved && w.evidenceHolds(r.ID, v)) {
+			if concerned && !w.owedTo[r.ID] && r.ConfirmedAt.Before(at) && !w.knew(r.ID, v, f.Since.Commit) && !(f.Outcome == drift.Moved && w.evidenceHolds(r.ID, v)) {
 				w.owedTo[r.ID] = true
 				w.out.Doubted = append(w.out.Doubted, DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Element: e.Key, Cause: "drifted"})
 			}
@@ -659,13 +663,14 @@ func (w *runWrite) foresee() {
 		switch {
 		case w.evidenceLost(r.ID, v):
 			cause = "evidence_gone"
-		case w.rewritten(r.ID, v) >= rewrittenPercent:
+		case w.rewritten(r.ID, v) >= rewrittenPercent && !slices.ContainsFunc(open, func(d OpenDoubt) bool { return d.Memory == r.ID && d.Cause == "rewritten" }):
 			cause = "rewritten"
 		default:
 			continue
 		}
 		w.out.Doubted = append(w.out.Doubted, DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Element: r.firstElement(), Cause: cause})
 	}
+	return nil
 }
 
 // store keeps the run with its answer.

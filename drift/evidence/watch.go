@@ -199,7 +199,7 @@ func (e *evaluator) knew(ctx context.Context, w Watched, then *Snapshot, breakin
 }
 
 // changedAlike tells whether the line of history that a writer was on had done to the bound files what a commit did to them: had
-// taken away what it took or, when it took nothing, brought some of what it brought.
+// taken away what it took, and brought some of what it brought.
 func (e *evaluator) changedAlike(ctx context.Context, w Watched, then, after *Snapshot) (bool, error) {
 	commit, err := e.repo.Commit(ctx, after.Commit)
 	if err != nil || len(commit.Parents) == 0 {
@@ -223,20 +223,25 @@ func (e *evaluator) changedAlike(ctx context.Context, w Watched, then, after *Sn
 	}
 	was, is := e.paths(before, w), e.paths(after, w)
 	forked, seen := e.paths(base, w), e.paths(then, w)
-	took, taken, brought := false, false, false
+	took, brought := 0, 0 // what the commit did
+	alike := false        // and the other line had done
 	for p := range was {
 		if is[p] {
 			continue
 		}
-		if took = true; seen[p] {
+		if took++; seen[p] {
 			return false, nil
 		}
-		taken = taken || forked[p]
+		alike = alike || forked[p]
 	}
+	both := false
 	for p := range is {
-		brought = brought || !was[p] && seen[p] && !forked[p]
+		if !was[p] {
+			brought++
+			both = both || seen[p] && !forked[p]
+		}
 	}
-	return took && taken || !took && brought, nil
+	return (took == 0 || alike) && (brought == 0 || both) && took+brought > 0, nil
 }
 
 // fork is where two lines of history parted, asked once.
