@@ -99,8 +99,8 @@ func (ev *evaluation) cannotShow(p pair, r c4model.Relationship) string {
 	if unknown, all := ev.es.unresolved(ev.el, p.from); 100*unknown > tolerated*all {
 		return fmt.Sprintf("%d of the %d imports of %s that may lead to other files could not be resolved", unknown, all, ev.el.all[p.from].Name)
 	}
-	if apart && !ev.es.imported(ev.el, p.to) {
-		return fmt.Sprintf("nothing imports %s: what is deployed apart is reached over a network", ev.el.all[p.to].Name)
+	if b := ev.el.container(p.to); apart && !ev.es.imported(ev.el, b) {
+		return fmt.Sprintf("nothing outside imports %s: what is deployed apart is reached over a network", ev.el.all[b].Name)
 	}
 	return ""
 }

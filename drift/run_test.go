@@ -166,6 +166,7 @@ func TestFindings(t *testing.T) {
 		"a dependency of a test only": {func(g *gittest.Repo) {
 			g.Write("api/http/http_test.go", "package http\n\nimport _ \"example.org/shop/store\"\n").Commit("Test more")
 		}, []string{}},
+		"a dependency on a part of what nobody outside imports": {model("shop.api.orders -> mailer", "shop.store -> shop.api.orders \"Asks\"\n        shop.api.orders -> mailer"), []string{}},
 		"a dependency that code has the other way round": {func(g *gittest.Repo) {
 			g.Write("api/http/http.go", "package http\n\nfunc Route(string) {}\n")
 			g.Write("api/orders/order.go", "package orders\n\nimport (\n\t\"example.org/shop/api/http\"\n\t\"example.org/shop/store\"\n)\n\nvar New, _ = store.Open, http.Route\n").Commit("Register the orders")
