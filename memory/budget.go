@@ -46,7 +46,13 @@ func (a *answer) fill(ctx context.Context, best []ranked, records []Record) erro
 			f := b.Factors
 			r.Factors = &f
 		}
+		if at := twin(hits, r); at >= 0 {
+			hits[at].Folded = append(hits[at].Folded, r.Handle)
+			continue
+		}
 		hits = append(hits, r)
+	}
+	for _, r := range hits {
 		a.place(&budget, r, Door(a.request.Door))
 	}
 	if a.request.AsOf != nil || budget.max == 0 {
@@ -60,6 +66,44 @@ func (a *answer) fill(ctx context.Context, best []ranked, records []Record) erro
 		a.place(&budget, r, DoorLink)
 	}
 	return nil
+}
+
+// foldOverlap is the share of their terms that two results have in common when they say the same in other words.
+// remember merges such texts within one space and kind; across them both stay, and a reader needs one.
+const foldOverlap = 0.8
+
+// twin finds the better result that a result only repeats: the same facts in the same or nearly the same words. -1 when it says
+// something of its own.
+func twin(better []Result, r Result) int {
+	if isUnreadable(r.Flags) {
+		return -1
+	}
+	mine := IndexOf(&Memory{Content: r.Content})
+	return slices.IndexFunc(better, func(b Result) bool {
+		if isUnreadable(b.Flags) {
+			return false
+		}
+		other := IndexOf(&Memory{Content: b.Content})
+		if mine.Normal != other.Normal && overlap(mine.Terms, other.Terms) < foldOverlap {
+			return false
+		}
+		same, _ := sameFacts(&b.Memory, &r.Memory)
+		return same
+	})
+}
+
+// overlap is the Jaccard index of two sets of distinct terms.
+func overlap(a, b []string) float64 {
+	common := 0
+	for _, t := range a {
+		if slices.Contains(b, t) {
+			common++
+		}
+	}
+	if len(a)+len(b) == 0 {
+		return 0
+	}
+	return float64(common) / float64(len(a)+len(b)-common)
 }
 
 // result is a record as recall shows it.

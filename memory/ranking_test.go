@@ -22,7 +22,7 @@ func TestRankingConstants(t *testing.T) {
 		AdvantagePower: 4, HalfLife: 45 * day, FreshnessRest: 0.3,
 		CitationGain: 0.8, CitationFull: 20,
 		IgnoredFrom: 5, Ignored: 0.75, Doubt: 0.6, Unreviewed: 0.5,
-		BestShare: 0.4, LexicalFloor: 0.1, FeedbackVector: 0.5, FeedbackWords: 0.4, MaxTerms: 64,
+		BestShare: 0.4, WordsShare: 0.3, LexicalFloor: 0.1, FeedbackVector: 0.5, FeedbackWords: 0.4, MaxTerms: 64,
 	}
 	if diff := cmp.Diff(want, memory.DefaultRanking()); diff != "" {
 		t.Errorf("a constant of the ranking changed (-contract +code):\n%s", diff)

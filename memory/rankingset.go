@@ -33,7 +33,7 @@ func (r Ranking) With(changes string) (Ranking, error) {
 		},
 		"freshness_rest": fraction(&r.FreshnessRest), "citation_gain": factor(&r.CitationGain), "citation_full": count(&r.CitationFull),
 		"ignored_from": count(&r.IgnoredFrom), "ignored": fraction(&r.Ignored), "doubt": fraction(&r.Doubt), "unreviewed": fraction(&r.Unreviewed),
-		"best_share": fraction(&r.BestShare), "lexical_floor": fraction(&r.LexicalFloor), "max_terms": count(&r.MaxTerms),
+		"best_share": fraction(&r.BestShare), "words_share": fraction(&r.WordsShare), "lexical_floor": fraction(&r.LexicalFloor), "max_terms": count(&r.MaxTerms),
 		"feedback_vector": factor(&r.FeedbackVector), "feedback_words": fraction(&r.FeedbackWords),
 	}
 	for _, k := range Kinds {

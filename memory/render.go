@@ -144,6 +144,9 @@ func renderResult(r Result) string {
 	if r.Truncated {
 		text += indent + "… cut; get_memories opens it\n"
 	}
+	if len(r.Folded) > 0 {
+		text += indent + "nearly the same: " + strings.Join(r.Folded, ", ") + "\n"
+	}
 	return text
 }
 

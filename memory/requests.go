@@ -151,6 +151,7 @@ type Result struct {
 	AgeDays   int      `json:"age_days"` // since confirmed_at
 	Tokens    int      `json:"tokens"`   // ⌈bytes ÷ 4⌉ of the shown text
 	Truncated bool     `json:"truncated"`
+	Folded    []string `json:"folded,omitempty"` // handles of less relevant results that say nearly the same
 	Factors   *Factors `json:"factors,omitempty"`
 }
 
@@ -160,7 +161,7 @@ type Factors struct {
 	Lexical   float64 `json:"lexical"`
 	Relevance float64 `json:"relevance"`
 	Kind      float64 `json:"kind"`
-	Freshness float64 `json:"freshness"` // the multiplier 0.3 + 0.7·f
+	Freshness float64 `json:"freshness"` // the multiplier 0.3 + 0.7·f, as it counted beside more relevant results
 	Citation  float64 `json:"citation"`
 	Ignored   float64 `json:"ignored"`
 	Doubt     float64 `json:"doubt"`

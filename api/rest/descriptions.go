@@ -359,6 +359,7 @@ var fieldDescriptions = map[string]string{ //nolint:gosec // it is about tokens 
 	"Result.id":                      "Its id; all zeros for a decision.",
 	"Result.handle":                  "Its short name, m- and seven characters; ADR-17 for a decision.",
 	"Result.score":                   "How well it fits.",
+	"Result.folded":                  "Handles of less relevant results that say nearly the same.",
 	"Result.truncated":               "Its text was cut to fit the budget.",
 	"Result.via":                     "The result that links to this one; null for a direct hit.",
 	"Seen.assumed":                   "Taken from the last tracked run and not from the writer.",

@@ -215,6 +215,9 @@ func (p *printer) result(r memory.Result) {
 	if r.Truncated {
 		p.line("%s… cut to the budget; stele get %s shows all", indent, memory.Plain(r.Handle))
 	}
+	if len(r.Folded) > 0 {
+		p.hanging(indent, indent, "nearly the same: "+strings.Join(r.Folded, ", "))
+	}
 	if r.Factors != nil {
 		p.explained(r)
 	}
