@@ -2,11 +2,14 @@ package memory
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/drift"
+	"github.com/stele-dev/stele/internal/problem"
 )
 
 // renderedFindings bounds the findings that a rendered report lists; the structured one has all.
@@ -84,11 +87,22 @@ func RenderRunReport(r RunReport) string {
 	return fence(b.String())
 }
 
-// Of narrows a report to the findings that name an element.
-func (r RunReport) Of(element string) RunReport {
+// Of narrows a report to the findings that name an element. One that the run knows nothing of is an error: that nothing was
+// found about it would say that all is well.
+func (r RunReport) Of(element string) (RunReport, error) {
 	key := c4model.FoldKey(element)
+	known := slices.ContainsFunc(r.Report.Unbound, func(k string) bool { return c4model.FoldKey(k) == key })
+	for _, named := range []iter.Seq[string]{maps.Keys(r.Report.Elements), maps.Keys(r.Report.None)} {
+		for k := range named {
+			k = c4model.FoldKey(k)
+			known = known || k == key || strings.HasPrefix(k, key+".") // what lies in it was compared
+		}
+	}
 	r.Report.Findings = slices.DeleteFunc(slices.Clone(r.Report.Findings), func(f drift.Finding) bool {
 		return c4model.FoldKey(f.Element) != key && c4model.FoldKey(f.Subject) != key
 	})
-	return r
+	if !known && len(r.Report.Findings) == 0 {
+		return r, problem.New(problem.NotFound, "element", fmt.Sprintf("the run compared no element %q", clip(element, 80)), "give its key, as knowledge_map has it", "leave it out")
+	}
+	return r, nil
 }

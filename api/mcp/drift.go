@@ -52,7 +52,9 @@ func driftDetails(ctx context.Context, c *call, a driftDetailsArgs) (driftReport
 		return driftReport{}, "", err
 	}
 	if a.Element != "" {
-		r = r.Of(a.Element)
+		if r, err = r.Of(a.Element); err != nil {
+			return driftReport{}, "", err
+		}
 	}
 	text := memory.RenderRunReport(r)
 	// Keys of elements must not be turned into camelCase, as names of fields are; findings name what has one.

@@ -38,6 +38,9 @@ func TestDriftTools(t *testing.T) {
 	if structured, err = json.Marshal(got.StructuredContent); err != nil || strings.Count(string(structured), `"fingerprint"`) != 75 || strings.Contains(string(structured), `"shop.api"`) {
 		t.Errorf("the findings of one element: %v %.300s", err, structured)
 	}
+	if got, text := callTool(t, c, "get_drift_details", `{"element":"nowhere"}`); !got.IsError || !strings.Contains(text, "not_found") {
+		t.Errorf("an element that was not compared: %s", text)
+	}
 	callTool(t, c, "get_drift_history", `{"limit":"5","before":"2026-03-02"}`)
 	if q, ok := d.last.(memory.RunQuery); !ok || q.Limit != 5 || !q.Tracked || q.Before.Before(time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)) {
 		t.Errorf("the history was asked for as %+v", d.last)

@@ -55,7 +55,7 @@ func (a *API) drift() {
 	}
 	add(a, endpoint{id: "drift-watch", method: http.MethodGet, path: pathProject + "/drift/watch", tag: tagDrift,
 		summary: "What a run is asked about", description: "Lists the memories whose ground a run should look at: opaque ids, keys of elements, what was seen, and what " +
-			"they quote as code; never their text. For tokens of role ci, and for reviewers.",
+			"they quote as code; never their text. Needs the reviewer role, or a token of role ci.",
 		answers: "A page of the watch list."},
 		func(ctx context.Context, x *exchange, in *watching) (*answer[memory.WatchList], error) {
 			out, err := a.service.Watch(ctx, x.caller, in.After)
@@ -69,7 +69,8 @@ func (a *API) drift() {
 	add(a, endpoint{id: "push-run", method: http.MethodPost, path: pathProject + "/drift/runs", tag: tagDrift, limit: MaxModelBody,
 		large:   append([]memory.Role{memory.RoleCI}, importers...),
 		summary: "Push a run", description: "Stores a comparison of the model with a commit, as `stele drift run --push` makes it. On the tracked branch, " +
-			"from a token that may speak for it, the model becomes the project's, and memories whose ground moved come into doubt. The very same run again changes nothing. For tokens of role ci, and for reviewers.",
+			"from a token that may speak for it, the model becomes the project's, and memories whose ground moved come into doubt. The very same " +
+			"run again changes nothing. Needs the reviewer role, or a token of role ci.",
 		answers: "What the run did, or would do.",
 		example: map[string]any{"repository": "example.org/shop", "branch": "main", "default_branch": "main", "tracked": true,
 			"ancestors": []any{"4b825dc642cb6eb9a060e54bf8d69288fbee4904"},

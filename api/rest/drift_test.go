@@ -232,7 +232,7 @@ func TestHostileRuns(t *testing.T) {
 		"an ancestor without end":    {text(func(p, _ fields) { p["ancestors"] = append(p["ancestors"].([]string), strings.Repeat("a", 5000)) }), http.StatusUnprocessableEntity, "ancestors"},
 		"a model in an unknown level": {text(func(p, _ fields) {
 			p["model"] = fields{"elements": []fields{{"key": "a", "name": "a", "level": "planet"}}}
-		}), http.StatusUnprocessableEntity, "model"},
+		}), http.StatusUnprocessableEntity, "elements"},
 		"a report of another commit":     {text(func(_, r fields) { r["commit"] = strings.Repeat("b", 40) }), http.StatusUnprocessableEntity, "ancestors"},
 		"two reports":                    {strings.Replace(text(nil), `"report":`, `"report":{},"report":`, 1), http.StatusUnprocessableEntity, "report"},
 		"a second object after it":       {text(nil) + "{}", http.StatusBadRequest, ""},
