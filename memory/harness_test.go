@@ -53,7 +53,7 @@ func newWorld(t testing.TB, provider embedding.Provider) *world {
 func (h *harness) world(t testing.TB, provider embedding.Provider) *world {
 	t.Helper()
 	w := &world{t: t, h: h, provider: provider, now: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)}
-	w.Service = memory.New(h.store, memory.Options{Embedder: provider, Now: func() time.Time { return w.now }})
+	w.Service = memory.New(h.store, memory.Options{Embedder: provider, RewriteDoubt: 50, Now: func() time.Time { return w.now }})
 	ctx := context.Background()
 	org, err := w.EnsureOrganization(ctx, "org-"+uuid.NewString())
 	w.must(err)

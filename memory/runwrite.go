@@ -19,10 +19,6 @@ import (
 	"github.com/stele-dev/stele/internal/problem"
 )
 
-// rewrittenPercent of its lines gone, and a memory is doubted. Below, recall says how much changed and demotes nothing. It is the
-// bound of evidence.Rewrite.Half.
-const rewrittenPercent = 50
-
 // runWrite is one PushRun in its transaction.
 type runWrite struct {
 	*Service
@@ -518,6 +514,9 @@ func (w *runWrite) rewritten(id uuid.UUID, v evidence.Verdict) int {
 	return v.Rewrite.Percent()
 }
 
+// tooMuch tells whether so many percent of the lines gone put a memory in doubt.
+func (w *runWrite) tooMuch(percent int) bool { return w.rewriteDoubt > 0 && percent >= w.rewriteDoubt }
+
 // judgeRewrite doubts a memory when half of the code it is about is gone, once for what it was last confirmed against. One that is
 // in doubt already needs no second reason: it is read by a person anyway.
 func (w *runWrite) judgeRewrite(r *Record, v evidence.Verdict, open []OpenDoubt) error {
@@ -525,7 +524,7 @@ func (w *runWrite) judgeRewrite(r *Record, v evidence.Verdict, open []OpenDoubt)
 	if err := w.tx.SetChanged(w.ctx, r.ID, percent); err != nil {
 		return err
 	}
-	if percent < rewrittenPercent || w.owedTo[r.ID] || slices.ContainsFunc(open, func(d OpenDoubt) bool { return d.Memory == r.ID }) {
+	if !w.tooMuch(percent) || w.owedTo[r.ID] || slices.ContainsFunc(open, func(d OpenDoubt) bool { return d.Memory == r.ID }) {
 		return nil
 	}
 	reason := fmt.Sprintf("%d of the %d lines it was written about are gone (%d %%)", v.Rewrite.Gone, v.Rewrite.Lines, percent)
@@ -564,7 +563,7 @@ func (w *runWrite) withdraw() error {
 		case "evidence_gone":
 			over = !gone
 		case "rewritten":
-			over = restored || v.Rewrite != nil && v.SeenIn && w.rewritten(d.Memory, v) < rewrittenPercent
+			over = restored || v.Rewrite != nil && v.SeenIn && !w.tooMuch(w.rewritten(d.Memory, v))
 		case "drifted":
 			over = restored || d.Moved && there[d.Element] && !gone
 		}
@@ -663,7 +662,7 @@ func (w *runWrite) foresee() error {
 		switch {
 		case w.evidenceLost(r.ID, v):
 			cause = "evidence_gone"
-		case w.rewritten(r.ID, v) >= rewrittenPercent && !slices.ContainsFunc(open, func(d OpenDoubt) bool { return d.Memory == r.ID && d.Cause == "rewritten" }):
+		case w.tooMuch(w.rewritten(r.ID, v)) && !slices.ContainsFunc(open, func(d OpenDoubt) bool { return d.Memory == r.ID && d.Cause == "rewritten" }):
 			cause = "rewritten"
 		default:
 			continue

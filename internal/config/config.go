@@ -59,6 +59,7 @@ type Config struct {
 	EmbeddingAPIKey     string        `env:"EMBEDDING_API_KEY" help:"key of the encoder's API" mask:"all"`
 	EmbeddingDimensions int           `env:"EMBEDDING_DIMENSIONS" help:"numbers in a vector, where the model lets one choose; 0: its own"`
 	EmbeddingWait       time.Duration `env:"EMBEDDING_WAIT" help:"how long a write or a recall waits for a vector"`
+	RewriteDoubt        int           `env:"REWRITE_DOUBT" help:"percent of its lines gone from which a memory is doubted; 0: never"`
 	GitHubToken         string        `env:"GITHUB_TOKEN" help:"lets the server see at GitHub whether a branch has a commit" mask:"all"`
 	GitHubAPI           string        `env:"GITHUB_API_URL" help:"GitHub's API; empty: that of github.com"`
 	GitHubWebhookSecret string        `env:"GITHUB_WEBHOOK_SECRET" help:"secret shared with GitHub's webhooks; empty: none are taken" mask:"all"`
