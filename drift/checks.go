@@ -45,7 +45,8 @@ func evaluate(in *Input, el *elements, fs *files, es *edges) *evaluation {
 	n := len(el.all)
 	ev := &evaluation{
 		in: in, el: el, fs: fs, es: es, owned: make([][]*file, n), matched: make([]int, len(in.Bindings)), gone: make([]bool, n),
-		languages: make([]map[imports.Language]int, n), packages: make([]map[string]bool, n), sees: make([]map[string]bool, n), documented: map[pair]c4model.Relationship{}, shownBy: map[string][]Place{},
+		languages: make([]map[imports.Language]int, n), packages: make([]map[string]bool, n), sees: make([]map[string]bool, n),
+		documented: map[pair]c4model.Relationship{}, shownBy: map[string][]Place{},
 	}
 	for i := range n {
 		ev.languages[i], ev.packages[i], ev.sees[i] = map[imports.Language]int{}, map[string]bool{}, map[string]bool{}

@@ -59,7 +59,8 @@ func (h *historian) importAppeared(ctx context.Context, f *Finding) (bool, error
 		}
 	}
 	shows := func(name string, facts imports.Facts, spec map[string]bool) bool {
-		return slices.ContainsFunc(facts.Imports, func(i imports.Import) bool { return spec[importText(imports.LanguageOf(name), i)] })
+		language := imports.LanguageOf(name)
+		return slices.ContainsFunc(facts.Imports, func(i imports.Import) bool { return spec[importText(language, i)] })
 	}
 	var oldest *git.Commit
 	from := h.ev.in.Commit.ID
