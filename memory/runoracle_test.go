@@ -21,6 +21,7 @@ import (
 //   - A doubt about rewritten code ends when more than half of the code is back; one about gone evidence when the evidence
 //     is; one about files that moved when the model has followed them, and not when the finding is waived, or the element
 //     renamed or removed.
+//   - Rewritten code is a reason for doubt where there is no other.
 //   - A folder that is empty now because its binding leads elsewhere is not "as it was", although it was empty then, too.
 //   - A shallow run counts by the commits it has. When it does not reach back to a run, nothing is an event, and it is the
 //     baseline of those after it.
@@ -323,14 +324,15 @@ func (o *oracle) judge(r *recollection, p push, events []stamp) bool {
 		r.doubts["gone"] = true
 	}
 	asSeen := r.as(p.at, homes, p.here)
+	rewritten := false
 	if inHistory && len(ground) > 0 {
 		lines, still := 0, 0
 		for path, text := range ground {
 			lines += len(telling(text))
 			still += kept(text, o.followed(path, text, ground, r.seen, p.at)...)
 		}
-		if delete(r.doubts, "rewritten"); 2*still <= lines && !asSeen {
-			r.doubts["rewritten"] = true
+		if rewritten = 2*still <= lines && !asSeen; !rewritten {
+			delete(r.doubts, "rewritten")
 		}
 	}
 	restored := asSeen && (r.had != nil && maps.Equal(r.had, p.at.below(homes)) || len(p.at.below(homes)) > 0)
@@ -340,6 +342,9 @@ func (o *oracle) judge(r *recollection, p push, events []stamp) bool {
 		if d != "gone" && restored || followed && r.evidence != "gone" {
 			delete(r.doubts, d)
 		}
+	}
+	if rewritten && len(r.doubts) == 0 {
+		r.doubts["rewritten"] = true
 	}
 	if asSeen && !inHistory {
 		r.seen = p.at

@@ -59,13 +59,14 @@ func (s *Service) Watch(ctx context.Context, c Caller, after string) (WatchList,
 		if err != nil {
 			return err
 		}
-		elements, err := v.Elements(ctx, c.Project, false)
+		elements, err := v.Elements(ctx, c.Project, true)
 		if err != nil {
 			return err
 		}
-		same := map[uuid.UUID]string{}
+		same, taken := map[uuid.UUID]string{}, map[string]bool{}
 		for _, e := range elements {
 			same[e.ID] = e.Properties[c4model.IdentityProperty]
+			taken[c4model.FoldKey(e.Key)] = taken[c4model.FoldKey(e.Key)] || e.RemovedAt == nil
 		}
 		for chunk := range slices.Chunk(ids, 500) { // bounds what is decrypted at once
 			records, err := v.Records(ctx, chunk)
@@ -73,7 +74,7 @@ func (s *Service) Watch(ctx context.Context, c Caller, after string) (WatchList,
 				return err
 			}
 			for i := range records {
-				out.Memories = append(out.Memories, watch(&records[i], known[records[i].ID], same))
+				out.Memories = append(out.Memories, watch(&records[i], known[records[i].ID], same, taken))
 			}
 		}
 		if len(ids) == watchPage {
@@ -84,10 +85,15 @@ func (s *Service) Watch(ctx context.Context, c Caller, after string) (WatchList,
 	return out, wrap("watch list", err)
 }
 
-func watch(r *Record, known map[int]EvidenceState, same map[uuid.UUID]string) evidence.Watched {
+// watch is what a run is told of a memory. An element that left the model is named, too, since the run may bring it back; taken
+// are the keys that others bear.
+func watch(r *Record, known map[int]EvidenceState, same map[uuid.UUID]string, taken map[string]bool) evidence.Watched {
 	w := groundOf(r.Elements, r.Paths)
 	w.Same = []string{}
 	for _, e := range r.Elements {
+		if e.Orphan && !taken[c4model.FoldKey(e.Key)] {
+			w.Elements = append(w.Elements, e.Key)
+		}
 		if id := same[e.ID]; id != "" {
 			w.Same = append(w.Same, id)
 		}

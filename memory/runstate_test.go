@@ -306,7 +306,7 @@ func (m *machine) pushShallow() bool {
 	for at := p.at; p.here[at]; at = at.first() {
 		p.line = append(p.line, at)
 	}
-	p.shallow = !p.here[p.line[len(p.line)-1]] || len(p.line[len(p.line)-1].parents) > 0
+	p.shallow = clone.Git("rev-parse", "--is-shallow-repository") == "true"
 	m.rt.Logf("   depth %d, %d commits", depth, len(p.here))
 	m.deliver(p, m.evaluate(repo, p.at.id))
 	return true
@@ -324,7 +324,7 @@ func (m *machine) propose() bool {
 	}
 	want, told := m.foresee(push{at: m.tip(), line: m.tip().line(), here: m.all(), now: m.w.now})
 	if got := doubtedBy(out); told && !out.Repeated && !slices.Equal(got, want) {
-		m.rt.Fatalf("a proposal of %s would doubt %v, and should %v", m.tip().id[:7], got, want)
+		m.rt.Fatalf("a proposal of %s would doubt %v, and should %v: %+v", m.tip().id[:7], got, want, out)
 	}
 	return true
 }

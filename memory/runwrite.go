@@ -242,6 +242,9 @@ func (w *runWrite) take(run uuid.UUID) error {
 	if err := w.withdraw(); err != nil {
 		return err
 	}
+	if err := w.judgeRewrites(); err != nil {
+		return err
+	}
 	return w.follow()
 }
 
@@ -418,23 +421,29 @@ func (r *Record) speaksOf(e Element) bool {
 	return false
 }
 
-// judgeEvidence compares the verdicts on claims with what is known of them: found for the first time, gone, or back; and
-// counts what was rewritten.
+// judgeEvidence compares the verdicts on claims with what is known of them: found for the first time, gone, or back.
 func (w *runWrite) judgeEvidence() error {
+	for _, r := range w.ordered() {
+		if v, ok := w.verdicts[r.ID]; ok {
+			if err := w.judgeClaims(r, v, w.known[r.ID]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// judgeRewrites counts what was rewritten, when it is known which doubts ended: rewritten code is a reason where there is no other.
+func (w *runWrite) judgeRewrites() error {
 	open, err := w.tx.OpenDoubts(w.ctx, slices.Collect(maps.Keys(w.verdicts)))
 	if err != nil {
 		return err
 	}
 	for _, r := range w.ordered() {
-		v, ok := w.verdicts[r.ID]
-		if !ok {
-			continue
-		}
-		if err := w.judgeClaims(r, v, w.known[r.ID]); err != nil {
-			return err
-		}
-		if err := w.judgeRewrite(r, v, open); err != nil {
-			return err
+		if v, ok := w.verdicts[r.ID]; ok {
+			if err := w.judgeRewrite(r, v, open); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -662,7 +671,7 @@ func (w *runWrite) foresee() error {
 		switch {
 		case w.evidenceLost(r.ID, v):
 			cause = "evidence_gone"
-		case w.tooMuch(w.rewritten(r.ID, v)) && !slices.ContainsFunc(open, func(d OpenDoubt) bool { return d.Memory == r.ID && d.Cause == "rewritten" }):
+		case w.tooMuch(w.rewritten(r.ID, v)) && !slices.ContainsFunc(open, func(d OpenDoubt) bool { return d.Memory == r.ID }):
 			cause = "rewritten"
 		default:
 			continue
