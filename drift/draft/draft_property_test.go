@@ -140,7 +140,7 @@ func TestDraftsHold(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		repo, ok := commit(t, invented(rt))
 		if !ok {
-			rt.Skip("a file is in the way of a folder")
+			return // a file is in the way of a folder
 		}
 		o := draft.Options{Repository: repo, Name: "shop"}
 		d, err := draft.Propose(t.Context(), o)
