@@ -130,13 +130,13 @@ func (h *historian) statement(f *Finding) func(*Input) bool {
 	case Existence:
 		return func(in *Input) bool {
 			return slices.ContainsFunc(in.Bindings, func(b c4model.Binding) bool {
-				return c4model.FoldKey(b.Element) == c4model.FoldKey(f.Element) && b.Pattern == f.Subject
+				return h.same(in, b.Element, f.Element) && b.Pattern == f.Subject
 			})
 		}
 	case LanguageMismatch:
 		return func(in *Input) bool {
 			return slices.ContainsFunc(in.Model.Elements, func(e c4model.Element) bool {
-				return c4model.FoldKey(e.Key) == c4model.FoldKey(f.Element) && joinLanguages(imports.Languages(e.Technology)) == f.Subject
+				return h.same(in, e.Key, f.Element) && joinLanguages(imports.Languages(e.Technology)) == f.Subject
 			})
 		}
 	case AbsentDependency:
@@ -153,6 +153,26 @@ func (h *historian) statement(f *Finding) func(*Input) bool {
 		return nil
 	}
 	return nil
+}
+
+// same tells whether an element of an earlier model, by its key there, is one of today's: by key, or by the property stele.id where
+// the key changed since.
+func (h *historian) same(in *Input, then, now string) bool {
+	if c4model.FoldKey(then) == c4model.FoldKey(now) {
+		return true
+	}
+	id := identity(h.ev.in, now)
+	return id != "" && id == identity(in, then)
+}
+
+// identity is the property stele.id of an element, "" without one.
+func identity(in *Input, key string) string {
+	for _, e := range in.Model.Elements {
+		if c4model.FoldKey(e.Key) == c4model.FoldKey(key) {
+			return e.Properties[c4model.IdentityProperty]
+		}
+	}
+	return ""
 }
 
 // silentAbout tells whether a version of the model knew both elements, and no dependency between them. Whether it was bound to
