@@ -122,6 +122,7 @@ var matrix = map[string]row{
 	"list-runs":          {want: withCI},
 	"drift-history":      {want: withCI},
 	"get-run":            {want: withCI},
+	"run-drift":          {body: `{}`, want: ofShop.only(409, reviewers...)}, // the server knows no address to read from
 	"drift-score":        {want: withCI},
 	"get-drift-settings": {want: ofShop.only(200, reviewers...)},
 	"set-drift-settings": {body: `{"tracked_branch":"main"}`, want: ofShop.only(200, reviewers...)},

@@ -27,7 +27,7 @@ func TestWebhookBelievesOnlyWhatIsSigned(t *testing.T) {
 		return func(r *http.Request) {
 			mac := hmac.New(sha256.New, []byte(key))
 			mac.Write([]byte(body))
-			r.Header.Set("X-GitHub-Event", "push")
+			r.Header.Set("X-Github-Event", "push")
 			r.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
 		}
 	}

@@ -29,9 +29,11 @@ func (ev *evaluation) fix(f Finding) Fix {
 	case Existence:
 		return ev.fixExistence(f)
 	case LanguageMismatch:
-		return Fix{File: f.File, Line: f.Line, Action: change, Old: ev.element(f.Element).Technology, Advice: "name the language that the files are written in, or bind the element to its files"}
+		return Fix{File: f.File, Line: f.Line, Action: change, Old: ev.element(f.Element).Technology,
+			Advice: "name the language that the files are written in, or bind the element to its files"}
 	case AbsentDependency:
-		return Fix{File: f.File, Line: f.Line, Action: remove, Old: f.Element + " -> " + f.Subject, Advice: "or say in its technology how it is reached (HTTP, queue), if no import can show it"}
+		return Fix{File: f.File, Line: f.Line, Action: remove, Old: f.Element + " -> " + f.Subject,
+			Advice: "or say in its technology how it is reached (HTTP, queue), if no import can show it"}
 	case UndocumentedDependency:
 		return Fix{File: ev.in.ModelFile, Action: add, New: ev.relationship(f.Element, f.Subject), Advice: "or remove the import"}
 	case UndocumentedCode:

@@ -41,13 +41,16 @@ func (h *historian) trackImports(ctx context.Context) error {
 		}
 	}
 	if unfinished > 0 {
-		h.report.Skipped = append(h.report.Skipped, Skip{Count: unfinished, Reason: fmt.Sprintf("dependencies whose history was not searched to its end, after %d texts", maxHistoryTexts)})
+		h.report.Skipped = append(h.report.Skipped, Skip{Count: unfinished,
+			Reason: fmt.Sprintf("dependencies whose history was not searched to its end, after %d texts", maxHistoryTexts)})
 	}
 	return nil
 }
 
 // importAppeared finds the oldest of the commits that brought the imports which are there today, each file followed over its
 // renames.
+//
+//nolint:gocognit // one walk with its states; parts of it would share all of them
 func (h *historian) importAppeared(ctx context.Context, f *Finding) (bool, error) {
 	specs := map[string]map[string]bool{} // file → what it imports of the destination
 	for _, p := range h.ev.shownBy[f.Fingerprint] {

@@ -47,7 +47,7 @@ type Dangling struct {
 
 // hash identifies the input. Everything that can change a finding is in it, nothing else.
 func (in *Input) hash() string {
-	text, err := json.Marshal(struct {
+	text, err := json.Marshal(struct { //nolint:musttag // names of fields as they are: it is only hashed
 		Engine        int
 		Tree          string
 		Root          string

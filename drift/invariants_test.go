@@ -2,6 +2,7 @@ package drift_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -94,6 +95,7 @@ func (s sketch) files() map[string]string {
 }
 
 func (s sketch) evaluate(t testing.TB) *drift.Report {
+	t.Helper()
 	return evaluate(t, gittest.New(t).WriteAll(s.files()).Commit("all"), "")
 }
 
@@ -136,14 +138,10 @@ func TestScoreInvariants(t *testing.T) {
 				}
 				other := s
 				other.there = map[int]bool{}
-				for k, v := range s.there {
-					other.there[k] = v
-				}
+				maps.Copy(other.there, s.there)
 				other.there[i] = true
 				other.imports = map[int][]int{} // as drawn, so that nothing new is undocumented
-				for k, v := range s.imports {
-					other.imports[k] = v
-				}
+				maps.Copy(other.imports, s.imports)
 				other.imports[i] = s.drawn[i]
 				if o := other.evaluate(t); o.Weight == r.Weight && *o.Score < score {
 					rt.Fatalf("restoring %s lowered %s to %s", s.parts[i], sum(r), sum(o))

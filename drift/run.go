@@ -119,7 +119,8 @@ func uncheckable(in *Input, el *elements) (reason string, fixes []string) {
 	case len(el.all) == 0:
 		return "the model has no elements", []string{"stele model draft, to have one proposed"}
 	case inScope == 0:
-		return fmt.Sprintf("none of the %d elements of the model is code of this project: they are people, external or planned", len(el.all)), []string{"add the systems and containers of this repository to the model"}
+		return fmt.Sprintf("none of the %d elements of the model is code of this project: they are people, external or planned", len(el.all)),
+			[]string{"add the systems and containers of this repository to the model"}
 	case bound == 0:
 		return fmt.Sprintf("none of the %d elements in scope is bound to code", inScope), []string{"stele bind suggest", "stele bind set ELEMENT 'services/api/**'"}
 	}

@@ -244,19 +244,19 @@ func TestWaivers(t *testing.T) {
 	if len(before.Findings) != 1 {
 		t.Fatal(briefs(before))
 	}
-	print := before.Findings[0].Fingerprint
-	waive := func(print, expires string) *drift.Report {
-		g.Write("stele.yaml", "waivers:\n  - fingerprint: "+print+"\n    reason: comes back\n    expires: "+expires+"\n").Commit("Waive")
+	fingerprint := before.Findings[0].Fingerprint
+	waive := func(fingerprint, expires string) *drift.Report {
+		g.Write("stele.yaml", "waivers:\n  - fingerprint: "+fingerprint+"\n    reason: comes back\n    expires: "+expires+"\n").Commit("Waive")
 		return evaluate(t, g, "")
 	}
-	r := waive(print, "2026-02-01")
+	r := waive(fingerprint, "2026-02-01")
 	if len(r.Findings) != 0 || len(r.Waived) != 1 || *r.Score != 100 || r.Waived[0].WaiverReason != "comes back" || len(r.Warnings) != 0 {
 		t.Errorf("waived: %+v", r)
 	}
 	if r.Weight >= before.Weight {
 		t.Errorf("the weight was %d and is %d: a waived check counts on neither side", before.Weight, r.Weight)
 	}
-	r = waive(print, "2026-01-01")
+	r = waive(fingerprint, "2026-01-01")
 	if len(r.Findings) != 1 || len(r.Waived) != 0 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "expired") {
 		t.Errorf("expired: %v %v", briefs(r), r.Warnings)
 	}

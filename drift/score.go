@@ -29,7 +29,7 @@ func (t *tally) add(c check) {
 }
 
 // points is the score before it is cut to an integer.
-func (t tally) points() float64 {
+func (t *tally) points() float64 {
 	if t.weight == 0 {
 		return 100
 	}

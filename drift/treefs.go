@@ -110,7 +110,7 @@ type treeFile struct {
 }
 
 func (f *treeFile) Stat() (fs.FileInfo, error) { return f.treeInfo, nil }
-func (f *treeFile) Size() int64                { return f.treeInfo.size }
+func (f *treeFile) Size() int64                { return f.size }
 func (f *treeFile) Close() error               { return nil }
 
 type treeFolder struct {

@@ -39,7 +39,7 @@ func (h *hanging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		out.Embeddings = append(out.Embeddings, []float32{1, float32(len(text)%7) / 7})
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(out) // a client that left
+	_ = json.NewEncoder(w).Encode(out) //nolint:errchkjson // a client that left
 }
 
 // Of a provider that hangs one write learns; the writes and recalls after it send nothing and wait for nothing. Recall says

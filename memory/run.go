@@ -244,7 +244,8 @@ func (p *RunPush) check() error {
 	case len(p.Branch) > maxName || hasControl(p.Branch) || len(p.DefaultBranch) > maxName || hasControl(p.DefaultBranch):
 		return problem.Invalidf("branch", "it is no name of a branch").Fix("send its short name, such as main")
 	case len(p.Ancestors) == 0 || len(p.Ancestors) > MaxAncestors:
-		return problem.Invalidf("ancestors", "there are %d, between 1 and %d are taken", len(p.Ancestors), MaxAncestors).Fix("send the first parents of the commit, newest first, itself first")
+		return problem.Invalidf("ancestors", "there are %d, between 1 and %d are taken", len(p.Ancestors), MaxAncestors).
+			Fix("send the first parents of the commit, newest first, itself first")
 	case p.Ancestors[0] != p.Report.Commit:
 		return problem.Invalidf("ancestors", "the first is not the commit of the report").Fix("send the commit itself first")
 	case p.Report.Status != drift.Checked && p.Report.Status != drift.NotChecked || len(p.Report.InputHash) > maxName || p.Report.InputHash == "" || hasControl(p.Report.InputHash):
@@ -332,8 +333,8 @@ func hasNUL(v reflect.Value) bool {
 		if v.Type() == reflect.TypeFor[time.Time]() {
 			return false
 		}
-		for i := range v.NumField() {
-			if hasNUL(v.Field(i)) {
+		for _, field := range v.Fields() {
+			if hasNUL(field) {
 				return true
 			}
 		}
@@ -392,7 +393,8 @@ const abbreviated = 7
 func words(f drift.Finding) string {
 	text := Line(f.Message)
 	if f.Since != nil {
-		text += fmt.Sprintf(", since %s (%s, %s: %s)", f.Since.Commit[:min(len(f.Since.Commit), abbreviated)], Line(f.Since.Author), f.Since.Time.UTC().Format(time.DateOnly), Line(f.Since.Subject))
+		text += fmt.Sprintf(", since %s (%s, %s: %s)", f.Since.Commit[:min(len(f.Since.Commit), abbreviated)], Line(f.Since.Author),
+			f.Since.Time.UTC().Format(time.DateOnly), Line(f.Since.Subject))
 	}
 	return clip(text, 600)
 }

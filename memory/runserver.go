@@ -47,7 +47,8 @@ func (s *Service) MayRunDrift(ctx context.Context, c Caller) error {
 	}
 	settings, err := s.DriftSettings(ctx, c)
 	if err == nil && settings.CloneURL == "" {
-		err = problem.New(problem.Conflict, "clone_url", "the server does not know where the repository is", "stele drift settings --clone-url https://example.org/owner/name.git", "or push a run: stele drift run --push")
+		err = problem.New(problem.Conflict, "clone_url", "the server does not know where the repository is",
+			"stele drift settings --clone-url https://example.org/owner/name.git", "or push a run: stele drift run --push")
 	}
 	return err
 }

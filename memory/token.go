@@ -55,11 +55,11 @@ type NewToken struct {
 // TokenRequest asks for a token.
 type TokenRequest struct {
 	Name           string `json:"name"`
-	Role           Role   `json:"role"`            // RoleAgent when empty
-	Project        string `json:"project"`         // id, name or identity; "" = every project
-	Expires        string `json:"expires"`         // as of RememberRequest; "" = never
-	CreateProjects bool   `json:"create_projects"` // role ci only
-	Tracked        bool   `json:"tracked"`         // role ci only
+	Role           Role   `json:"role"`              // RoleAgent when empty
+	Project        string `json:"project"`           // id, name or identity; "" = every project
+	Expires        string `json:"expires"`           // as of RememberRequest; "" = never
+	CreateProjects bool   `json:"create_projects"`   // role ci only
+	Tracked        bool   `json:"tracked,omitempty"` // role ci only
 }
 
 // StoredToken is a token with its hash, as the Store keeps it.

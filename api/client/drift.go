@@ -57,9 +57,9 @@ func (c *Client) DriftScore(ctx context.Context, by memory.Caller) (memory.Drift
 
 // RunDrift has the server compare the project soon.
 func (c *Client) RunDrift(ctx context.Context, by memory.Caller) error {
-	q, err := inProject(by, http.MethodPost, nil, "drift", "run")
+	q, err := inProject(by, http.MethodPost, struct{}{}, "drift", "run")
 	q.lost = repeatable
-	_, err = read[struct {
+	_, err = write[struct {
 		Queued bool `json:"queued"`
 	}](ctx, c, q, err)
 	return err

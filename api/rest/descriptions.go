@@ -274,7 +274,7 @@ var fieldDescriptions = map[string]string{ //nolint:gosec // it is about tokens 
 	"MapElement.memories":            "How many there are, by kind.",
 	"MapElement.parent":              "The key of the element it is in; empty at the top.",
 	"MapElement.verify":              "How many are in doubt.",
-	"EmbeddingInfo.compared":         "How a recall compares vectors: none (there is none), all (exact), index (the nearest by an index), unindexed (all, and an index would be faster).",
+	"EmbeddingInfo.compared":         "How a recall compares vectors: none (there is none), all (exact), index (the nearest by it), unindexed (all, and an index would be faster).",
 	"EmbeddingInfo.model":            "The model of the configured provider; empty when there is none.",
 	"EmbeddingInfo.refused":          "Memories whose text the model does not embed; they are found by words.",
 	"EmbeddingInfo.vectors":          "Vectors of that model.",

@@ -22,6 +22,8 @@ var driftDescriptions = map[string]string{
 	"RunList":             "Runs, newest first.",
 	"RunPush":             "A comparison of the model with a commit, made where the code is.",
 	"RunReport":           "A run with everything it found.",
+	"QueuedRun":           "A run that was asked for.",
+	"RunNow":              "Asks for a run; there is nothing to say about it.",
 	"RunSummary":          "A run in one line.",
 	"Since":               "The commit that made a check fail.",
 	"Skip":                "Something that was not looked at.",
@@ -37,7 +39,7 @@ var driftDescriptions = map[string]string{
 }
 
 // driftFieldDescriptions says what a field of theirs means.
-var driftFieldDescriptions = map[string]string{
+var driftFieldDescriptions = map[string]string{ //nolint:gosec // it is about tokens and holds none
 	"ClaimVerdict.before":   "Where it was when it was last seen; at most ten files.",
 	"ClaimVerdict.commit":   "In which it left where it was; null when history does not tell.",
 	"ClaimVerdict.evidence": "The code declares what is claimed, or did; what it only uses or mentions is no evidence.",
@@ -184,6 +186,7 @@ var driftFieldDescriptions = map[string]string{
 	"RunReport.report": "What it found.",
 	"RunReport.run":    "The run.",
 
+	"QueuedRun.queued":        "It waits for its turn.",
 	"RunSummary.actor":        "Who pushed it.",
 	"RunSummary.arrived_at":   "When it was pushed.",
 	"RunSummary.commit":       "The full hash of what was compared.",

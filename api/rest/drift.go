@@ -27,6 +27,9 @@ type runList struct {
 	Runs []memory.RunSummary `json:"runs"`
 }
 
+// runNow asks for a run. There is nothing to say about it.
+type runNow struct{}
+
 type queuedRun struct {
 	Queued bool `json:"queued"`
 }
@@ -79,10 +82,14 @@ func (a *API) drift() {
 			out, err := a.service.PushRun(ctx, x.caller, in.Sent)
 			return &answer[memory.RunAnswer]{out}, err
 		})
-	add(a, endpoint{id: "run-drift", method: http.MethodPost, path: pathProject + "/drift/run", tag: tagDrift, status: http.StatusAccepted,
+	type runningNow struct {
+		ProjectPath
+		JSON[runNow]
+	}
+	add(a, endpoint{id: "run-drift", method: http.MethodPost, path: pathProject + "/drift/run", tag: tagDrift, status: http.StatusAccepted, writes: true,
 		summary: "Run now", description: "Has the server read the repository (`clone_url` of the settings) and compare the tip of the tracked branch, soon. Needs the reviewer role.",
-		answers: "The run is waiting for its turn; it appears in the list of runs."},
-		func(ctx context.Context, x *exchange, _ *ProjectPath) (*answer[queuedRun], error) {
+		answers: "The run is waiting for its turn; it appears in the list of runs.", example: map[string]any{}},
+		func(ctx context.Context, x *exchange, _ *runningNow) (*answer[queuedRun], error) {
 			if err := a.service.MayRunDrift(ctx, x.caller); err != nil {
 				return nil, err
 			}

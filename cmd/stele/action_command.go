@@ -198,10 +198,10 @@ func (r *jobRun) writeSARIF() error {
 	}
 	name, err := r.resolve(r.job.SARIFFile)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(name), 0o755)
+		err = os.MkdirAll(filepath.Dir(name), 0o755) //nolint:gosec // a later step, of any user, reads it
 	}
 	if err == nil {
-		err = os.WriteFile(name, text, 0o644) // a later step uploads it
+		err = os.WriteFile(name, text, 0o644) //nolint:gosec // a later step uploads it
 	}
 	if err != nil {
 		return problem.New(problem.Unavailable, "sarif-file", "the file cannot be written: "+err.Error(), "name another file").Because(err)

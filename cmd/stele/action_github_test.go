@@ -47,7 +47,7 @@ func newHub(t *testing.T) *hub {
 	return h
 }
 
-func (h *hub) say(author, body string) int {
+func (h *hub) say(author, body string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.next++
@@ -74,7 +74,7 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 	answer := func(status int, v any) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(v) // the client finds out
+		_ = json.NewEncoder(w).Encode(v) //nolint:errchkjson // the client finds out
 	}
 	message := func(status int) { answer(status, map[string]string{"message": http.StatusText(status)}) }
 	if r.Header.Get("Authorization") != "Bearer "+hubToken {
@@ -84,9 +84,9 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 	for prefix, status := range h.fail {
 		if strings.HasPrefix(r.Method+" "+r.URL.Path, prefix) {
 			if status == http.StatusTooManyRequests { // as GitHub says it
-				w.Header().Set("X-RateLimit-Limit", "1000")
-				w.Header().Set("X-RateLimit-Remaining", "0")
-				w.Header().Set("X-RateLimit-Reset", "4102444800")
+				w.Header().Set("X-Ratelimit-Limit", "1000")
+				w.Header().Set("X-Ratelimit-Remaining", "0")
+				w.Header().Set("X-Ratelimit-Reset", "4102444800")
 				status = http.StatusForbidden
 			}
 			message(status)

@@ -311,7 +311,8 @@ func (b *backend) openDatabase(ctx context.Context, a *app) error {
 	if b.embedder, err = newEmbedder(b.config, a.logger(b.config.LogLevel)); err != nil {
 		return err
 	}
-	b.local = memory.New(b.store, memory.Options{Ranking: &ranking, Embedder: b.embedder, EmbedWait: b.config.EmbeddingWait, Branches: b.branches(), RewriteDoubt: b.config.RewriteDoubt})
+	b.local = memory.New(b.store, memory.Options{Ranking: &ranking, Embedder: b.embedder, EmbedWait: b.config.EmbeddingWait, Branches: b.branches(),
+		RewriteDoubt: b.config.RewriteDoubt})
 	b.service = b.local
 	return nil
 }

@@ -199,7 +199,8 @@ func (r *driftRunner) run(ctx context.Context, org, project uuid.UUID) error {
 	}
 	answer, err := r.b.local.PushRun(ctx, c, push)
 	if err == nil {
-		r.log.InfoContext(ctx, "compared a project with its code", "organization", org, "project", project, "repeated", answer.Repeated, "new_findings", len(answer.NewFindings), "doubted", len(answer.Doubted))
+		r.log.InfoContext(ctx, "compared a project with its code", "organization", org, "project", project, "repeated", answer.Repeated, "new_findings",
+			len(answer.NewFindings), "doubted", len(answer.Doubted))
 	}
 	return err
 }

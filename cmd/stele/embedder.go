@@ -38,7 +38,9 @@ func newEmbedder(c config.Config, log *slog.Logger) (embedding.Provider, error) 
 
 // warm lets an encoder on the network load its model before the first query needs it.
 func (b *backend) warm(ctx context.Context, log *slog.Logger) {
-	p, ok := b.embedder.(interface{ Warm(context.Context) error })
+	p, ok := b.embedder.(interface {
+		Warm(ctx context.Context) error
+	})
 	if !ok {
 		return
 	}

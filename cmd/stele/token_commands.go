@@ -28,7 +28,8 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 			"tokens, too; ci pushes runs of drift and reads no memory, and puts memories in\n" +
 			"doubt only when it may speak for the tracked branch (--tracked). It needs the\n" +
 			"role admin, or the machine of the database.",
-		Example: "  stele token create --name kim --role reviewer --expires 90d\n  stele token create --name shop-agents --for shop\n  stele token create --name shop-ci --role ci --tracked --for shop",
+		Example: "  stele token create --name kim --role reviewer --expires 90d\n  stele token create --name shop-agents --for shop\n" +
+			"  stele token create --name shop-ci --role ci --tracked --for shop",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r.Role = memory.Role(role)
 			b, err := a.open(cmd.Context())

@@ -29,7 +29,8 @@ const MaxPayload = 8 << 20
 // branch that was deleted. A body that nobody signed with the secret is a problem of code Unauthenticated.
 func ParsePush(header http.Header, body []byte, secret string) (p Push, ok bool, err error) {
 	if err := gh.ValidateSignature(header.Get(gh.SHA256SignatureHeader), body, []byte(secret)); err != nil || secret == "" {
-		return Push{}, false, problem.New(problem.Unauthenticated, "", "the signature is not that of this server's webhook secret", "set the same secret at GitHub and in STELE_GITHUB_WEBHOOK_SECRET")
+		return Push{}, false, problem.New(problem.Unauthenticated, "", "the signature is not that of this server's webhook secret",
+			"set the same secret at GitHub and in STELE_GITHUB_WEBHOOK_SECRET")
 	}
 	event, err := gh.ParseWebHook(header.Get(gh.EventTypeHeader), body)
 	if err != nil {

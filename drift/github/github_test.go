@@ -18,7 +18,7 @@ func signed(event, body, key string) http.Header {
 	mac := hmac.New(sha256.New, []byte(key))
 	mac.Write([]byte(body))
 	h := http.Header{}
-	h.Set("X-GitHub-Event", event)
+	h.Set("X-Github-Event", event)
 	h.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
 	return h
 }

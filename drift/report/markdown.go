@@ -72,8 +72,8 @@ const maxMarkdown = 64_000
 type builder struct{ strings.Builder }
 
 func (b *builder) line(s string) {
-	b.WriteString(s) //nolint:gosec // a strings.Builder does not fail
-	b.WriteByte('\n')
+	b.WriteString(s)  //nolint:gosec // a strings.Builder does not fail
+	b.WriteByte('\n') //nolint:gosec // nor does this
 }
 
 // bounded cuts whole lines off a text that is too long, and closes what is folded.

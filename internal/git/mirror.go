@@ -43,7 +43,8 @@ func Mirror(ctx context.Context, dir string, r Remote) (*Repository, Commit, err
 			}
 		}
 		if branch == "" {
-			return nil, Commit{}, problem.New(problem.NotFound, "clone_url", "the repository does not say which branch is its default", "name it: stele drift settings --tracked-branch main")
+			return nil, Commit{}, problem.New(problem.NotFound, "clone_url", "the repository does not say which branch is its default",
+				"name it: stele drift settings --tracked-branch main")
 		}
 	}
 	spec := "+refs/heads/" + branch + ":refs/heads/" + branch
@@ -95,5 +96,6 @@ func (r *Repository) remote(ctx context.Context, from Remote, args ...string) (s
 		return "", err
 	}
 	said, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
-	return "", problem.New(problem.Unavailable, "clone_url", "the repository cannot be read: "+said, "check the address, and that git can read it without a password as the user that runs the server").Because(err)
+	return "", problem.New(problem.Unavailable, "clone_url", "the repository cannot be read: "+said,
+		"check the address, and that git can read it without a password as the user that runs the server").Because(err)
 }

@@ -65,7 +65,7 @@ func TestWorkingIsWhatACommitWouldHold(t *testing.T) {
 	must(os.RemoveAll(at("with blank")))
 	write("with blank", "a file where a folder was", 0o600)
 	same("a folder that became a file")
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // it is repeatable on purpose
+	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 6 {
 		for range 5 {
 			name := fmt.Sprintf("d%d/f%d.go", random.IntN(3), random.IntN(4))

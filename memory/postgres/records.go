@@ -411,6 +411,8 @@ func (v *view) scanRemarks(said map[time.Time]string) func(pgx.Rows) error {
 }
 
 // Events gives the trail of a memory in words: what the audit says, and the reasons of its doubts.
+//
+//nolint:gocognit // one batch of four queries, each with what it does to the list
 func (v *view) Events(ctx context.Context, id uuid.UUID) ([]memory.Event, error) {
 	type doubt struct {
 		since     time.Time

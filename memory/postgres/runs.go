@@ -155,12 +155,12 @@ func (v *view) Held(ctx context.Context, project uuid.UUID) (h memory.HeldModel,
 		return h, im, false, err
 	}
 	h.ID, h.RunID, h.HeldAt = id.String(), run.String(), h.HeldAt.UTC()
-	return h, im, true, json.Unmarshal(model, &im)
+	return h, im, true, json.Unmarshal(model, &im) //nolint:musttag // written by HoldModel, read by nobody else
 }
 
 // HoldModel keeps a model for a person to decide about, in place of one that waits.
 func (t *tx) HoldModel(_ context.Context, project uuid.UUID, h memory.HeldModel, im memory.ModelImport) error {
-	model, err := json.Marshal(im)
+	model, err := json.Marshal(im) //nolint:musttag // read by Held, and by nobody else
 	if err != nil {
 		return err
 	}
