@@ -94,11 +94,11 @@ func (d design) texts() (model, settings string) {
 		}
 	}
 	model += "}\n}\n}\n}\n"
-	for n, print := range strings.Fields(d.waived) {
+	for n, fingerprint := range strings.Fields(d.waived) {
 		if n == 0 {
 			settings += "waivers:\n"
 		}
-		settings += fmt.Sprintf("  - fingerprint: %s\n    reason: known\n    expires: 2026-12-01\n", print)
+		settings += fmt.Sprintf("  - fingerprint: %s\n    reason: known\n    expires: 2026-12-01\n", fingerprint)
 	}
 	return model, settings
 }

@@ -327,9 +327,9 @@ func (o *oracle) judge(r *recollection, p push, events []stamp) bool {
 	rewritten := false
 	if inHistory && len(ground) > 0 {
 		lines, still := 0, 0
-		for path, text := range ground {
+		for _, text := range ground {
 			lines += len(telling(text))
-			still += kept(text, o.followed(path, text, ground, r.seen, p.at)...)
+			still += kept(text, o.followed(ground, r.seen, p.at)...)
 		}
 		if rewritten = 2*still <= lines && !asSeen; !rewritten {
 			delete(r.doubts, "rewritten")
@@ -383,9 +383,9 @@ func (o *oracle) ground(r *recollection, p push, homes []string) map[string]stri
 	return out
 }
 
-// followed are the texts in which lines of a file may be now: that of its name, or of the name it has now, and those of the
-// other files that a memory rests on.
-func (o *oracle) followed(path, text string, ground map[string]string, then, now *snap) []string {
+// followed are the texts in which lines of the files that a memory rests on may be now: those of their names, or of the names
+// they have now.
+func (o *oracle) followed(ground map[string]string, then, now *snap) []string {
 	var out []string
 	for p, t := range ground {
 		if after, ok := now.files[p]; ok {

@@ -69,6 +69,7 @@ type pushed struct {
 }
 
 func newMachine(t *testing.T, rt *rapid.T, h *harness) *machine {
+	t.Helper()
 	m := &machine{oracle: newOracle(), t: t, rt: rt, w: h.world(t, nil), repo: gittest.New(t)}
 	m.w.now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) // commits are made by this clock, too
 	m.repo.Git("config", "gc.auto", "0")
@@ -264,7 +265,7 @@ func (m *machine) pushHead() bool {
 	repo, err := git.Open(m.t.Context(), clone.Dir)
 	m.must(err)
 	p := push{at: m.tip(), line: m.tip().line(), here: map[*snap]bool{}, now: m.w.now}
-	for _, id := range strings.Fields(clone.Git("rev-list", "--all")) {
+	for id := range strings.FieldsSeq(clone.Git("rev-list", "--all")) {
 		p.here[m.commits[id]] = true
 	}
 	m.deliver(p, m.evaluate(repo, p.at.id))
@@ -300,7 +301,7 @@ func (m *machine) pushShallow() bool {
 	repo, err := git.Open(m.t.Context(), clone.Dir)
 	m.must(err)
 	p := push{at: m.tip(), here: map[*snap]bool{}, now: m.w.now, shallow: true}
-	for _, id := range strings.Fields(clone.Git("rev-list", "HEAD")) {
+	for id := range strings.FieldsSeq(clone.Git("rev-list", "HEAD")) {
 		p.here[m.commits[id]] = true
 	}
 	for at := p.at; p.here[at]; at = at.first() {

@@ -656,7 +656,7 @@ func (w *runWrite) foresee() error {
 				concerned = false
 			}
 			v := w.verdicts[r.ID]
-			if concerned && !w.owedTo[r.ID] && r.ConfirmedAt.Before(at) && !w.knew(r.ID, v, f.Since.Commit) && !(f.Outcome == drift.Moved && w.evidenceHolds(r.ID, v)) {
+			if concerned && !w.owedTo[r.ID] && r.ConfirmedAt.Before(at) && !w.knew(r.ID, v, f.Since.Commit) && (f.Outcome != drift.Moved || !w.evidenceHolds(r.ID, v)) {
 				w.owedTo[r.ID] = true
 				w.out.Doubted = append(w.out.Doubted, DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Element: e.Key, Cause: "drifted"})
 			}
@@ -667,7 +667,7 @@ func (w *runWrite) foresee() error {
 		if !ok || w.owedTo[r.ID] {
 			continue
 		}
-		cause := ""
+		var cause string
 		switch {
 		case w.evidenceLost(r.ID, v):
 			cause = "evidence_gone"

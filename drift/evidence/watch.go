@@ -234,6 +234,11 @@ func (e *evaluator) changedAlike(ctx context.Context, w Watched, then, after *Sn
 		}
 		alike = alike || forked[p]
 	}
+	for p := range seen {
+		if !forked[p] && !was[p] && !is[p] { // that line did something else
+			return false, nil
+		}
+	}
 	both := false
 	for p := range is {
 		if !was[p] {
