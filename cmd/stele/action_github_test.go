@@ -52,7 +52,6 @@ func (h *hub) say(author, body string) {
 	defer h.mu.Unlock()
 	h.next++
 	h.comments = append(h.comments, hubComment{h.next, body, map[string]string{"login": author}})
-	return h.next
 }
 
 // by lists the comments of an author.

@@ -93,8 +93,9 @@ func (a *app) bindAcceptCommand() *cobra.Command {
 	var least float64
 	c := &cobra.Command{
 		Use: "accept [ELEMENT…]", Short: "Write suggestions into stele.yaml",
-		Long: "Write the suggestions of at least --min-confidence into stele.yaml, those of named\n" +
-			"elements whatever their confidence. On a terminal each is shown and asked about.",
+		Long: "Write the suggestions of at least --min-confidence into stele.yaml, and\n" +
+			"those of named elements whatever their confidence. On a terminal each is shown\n" +
+			"and asked about.",
 		Example: "  stele bind accept\n  stele bind accept shop.api\n  stele bind accept --to dsl",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkConfidence(least); err != nil {
