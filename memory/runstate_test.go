@@ -22,7 +22,7 @@ import (
 
 // boundedSequences is how many random histories a plain run of the tests lives through: about a minute. -rapid.checks=n asks
 // for n.
-const boundedSequences = 16
+const boundedSequences = 48
 
 // TestRunStateMachine lets random histories happen to a real repository, its model and its memories, pushes runs of the real
 // engine, and compares what is in doubt with what the oracle (runoracle_test.go) says, after every step.
