@@ -33,7 +33,7 @@ func Run(ctx context.Context, repo *git.Repository, in *Input, o Options) (*Repo
 	o.History = cmp.Or(o.History, defaultHistory)
 	r := newReport(in)
 	el := newElements(in)
-	if reason, fixes := uncheckable(in, el); reason != "" {
+	if reason, fixes := uncheckable(el); reason != "" {
 		r.Status, r.Reason, r.Fixes = NotChecked, reason, fixes
 		ev := &evaluation{in: in, el: el, fs: &files{}, gone: make([]bool, len(el.all))}
 		ev.total(r)
@@ -105,7 +105,7 @@ func Unchecked(commit git.Commit, on time.Time, reason string, fixes ...string) 
 }
 
 // uncheckable says why there is nothing to compare, and what to do about it.
-func uncheckable(in *Input, el *elements) (reason string, fixes []string) {
+func uncheckable(el *elements) (reason string, fixes []string) {
 	inScope, bound := 0, 0
 	for i := range el.all {
 		if el.inScope[i] {

@@ -67,6 +67,8 @@ func shop(t testing.TB) *gittest.Repo {
 }
 
 // evaluate runs the engine on a commit, "" being HEAD.
+//
+//nolint:unparam // tests of several commits name one
 func evaluate(t testing.TB, g *gittest.Repo, ref string) *drift.Report {
 	t.Helper()
 	r, err := tryEvaluate(t, g, ref)

@@ -20,7 +20,7 @@ import (
 )
 
 // bag is a provider whose vectors are sums of random directions, one for each word: texts with words in common are near.
-type bag struct{ compass }
+type bag struct{}
 
 const bagDimensions = 32
 

@@ -86,7 +86,8 @@ func (w *runWrite) place(run *Run) error {
 	case w.p.Branch == "" || w.p.Branch != tracked:
 		w.out.Warnings = append(w.out.Warnings, fmt.Sprintf("the run is of %s, and the tracked branch is %s: it changes nothing", orDetached(w.p.Branch), orUnknown(tracked)))
 	case !w.c.mayTrack() && !w.vouched:
-		w.out.Warnings = append(w.out.Warnings, "this token may not speak for the tracked branch, and the server cannot see the commit on it, so the run changes nothing: make one with stele token create --role ci --tracked")
+		w.out.Warnings = append(w.out.Warnings, "this token may not speak for the tracked branch, and the server cannot see the commit on it, so the run "+
+			"changes nothing: make one with stele token create --role ci --tracked")
 	default:
 		run.Tracked = true
 	}

@@ -8,7 +8,7 @@ import (
 
 // Stats is what a recall of a caller goes over: the memories of the project, of the organization and the caller's own.
 type Stats struct {
-	Memories    MemoryCounts  `json:"memories"`
+	Memories    StatusCounts  `json:"memories"`
 	Kinds       map[Kind]int  `json:"kinds"` // live memories of each kind
 	Embedding   EmbeddingInfo `json:"embedding"`
 	Models      []ModelCount  `json:"models"` // vectors of each model, by name
@@ -17,8 +17,8 @@ type Stats struct {
 	Postings    int64         `json:"postings"` // rows of the index of words
 }
 
-// MemoryCounts counts memories by status.
-type MemoryCounts struct {
+// StatusCounts counts memories by status.
+type StatusCounts struct {
 	Live       int `json:"live"`
 	Superseded int `json:"superseded"`
 	Retired    int `json:"retired"`

@@ -176,6 +176,8 @@ func TestDriftSettings(t *testing.T) {
 }
 
 // What no run is gets a problem, whatever it holds and however much of it there is.
+//
+//nolint:tparallel,paralleltest // one large body after the other: a server takes few at once
 func TestHostileRuns(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

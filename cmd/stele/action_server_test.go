@@ -10,7 +10,7 @@ import (
 )
 
 // known is what a server knows of the shop: a pitfall of each container, and their handles.
-func known(t *testing.T, s served, name string) (project memory.ProjectInfo, api, stock string) {
+func known(t *testing.T, s served, name string) (api, stock string) {
 	t.Helper()
 	project, err := s.local.CreateProject(t.Context(), s.admin, name, nil)
 	if err != nil {
@@ -33,7 +33,7 @@ func known(t *testing.T, s served, name string) (project memory.ProjectInfo, api
 		}
 		return made.Memory.Handle
 	}
-	return project, remember("shop.api", "Secret of the API"), remember("shop.stock", "Secret of the stock")
+	return remember("shop.api", "Secret of the API"), remember("shop.stock", "Secret of the stock")
 }
 
 // A run of the tracked branch is stored and puts memories in doubt; one of a pull request says what it would do. Nothing of what
@@ -41,7 +41,7 @@ func known(t *testing.T, s served, name string) (project memory.ProjectInfo, api
 func TestActionOnServer(t *testing.T) {
 	t.Parallel()
 	s := serveTest(t)
-	_, api, stock := known(t, s, "acme/shop")
+	api, stock := known(t, s, "acme/shop")
 	token := s.token(t, memory.TokenRequest{Name: "pipeline", Role: memory.RoleCI, Project: "acme/shop", Tracked: true})
 	repo := shop(t)
 	base := repo.Head()
