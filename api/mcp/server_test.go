@@ -444,7 +444,7 @@ func TestOpensLazily(t *testing.T) {
 		openings++
 		return d, wrong
 	})
-	if list, err := c.ListTools(t.Context(), protocol.ListToolsRequest{}); err != nil || len(list.Tools) != 6 {
+	if list, err := c.ListTools(t.Context(), protocol.ListToolsRequest{}); err != nil || len(list.Tools) != 7 {
 		t.Fatalf("%v, %v", list, err)
 	}
 	close(gate)
