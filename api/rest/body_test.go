@@ -99,7 +99,7 @@ func TestAbsurdTextsAnywhere(t *testing.T) {
 	n := 0
 	for path, item := range document(t).Paths.Map() {
 		for method, op := range item.Operations() {
-			names := []string{"{project}", "shop", "{memory}", m.Handle, "{token}", "nobody"}
+			names := []string{"{project}", "shop", "{memory}", m.Handle, "{token}", "nobody", "{run}", "latest"}
 			if slices.Contains([]string{"retire-memory", "erase-memory", "supersede-memory", "restore-memory", "undo-author"}, op.OperationID) {
 				names[3] = victim.Handle
 			}

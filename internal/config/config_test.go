@@ -58,7 +58,8 @@ func TestPrecedence(t *testing.T) {
 		"server": "default", "token": "default", "insecure": "default",
 		"addr": "default", "metrics_addr": "default", "hosts": "default", "proxies": "default", "rate": "default",
 		"embedding_provider": "default", "embedding_url": "default", "embedding_model": "default", "embedding_api_key": "default",
-		"embedding_dimensions": "default", "embedding_wait": "default", "log_level": "file " + e.File(),
+		"embedding_dimensions": "default", "embedding_wait": "default", "rewrite_doubt": "default",
+		"github_token": "default", "github_api_url": "default", "github_webhook_secret": "default", "log_level": "file " + e.File(),
 	}
 	if diff := cmp.Diff(want, sources); diff != "" {
 		t.Error(diff)
