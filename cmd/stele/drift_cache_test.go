@@ -16,20 +16,20 @@ func TestFactsFile(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "made", "when needed")
 	want := imports.Facts{Packages: []string{"shop"}, Imports: []imports.Import{{Spec: "fmt", Line: 3}, {Spec: "./x", Line: 4, Kind: imports.Dynamic}}}
-	f := openFacts(folder, "/work/shop")
+	f := openFacts(folder, "/src/shop")
 	f.Keep("b1", imports.Go, want)
 	if err := f.save(); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := openFacts(folder, "/work/shop").Facts("b1", imports.Go); !ok || !reflect.DeepEqual(got, want) {
+	if got, ok := openFacts(folder, "/src/shop").Facts("b1", imports.Go); !ok || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, ok)
 	}
-	for name, open := range map[string]*factsFile{"another repository": openFacts(folder, "/work/tea"), "no folder": openFacts("", "/work/shop")} {
+	for name, open := range map[string]*factsFile{"another repository": openFacts(folder, "/src/tea"), "no folder": openFacts("", "/src/shop")} {
 		if _, ok := open.Facts("b1", imports.Go); ok {
 			t.Errorf("%s knows it", name)
 		}
 	}
-	if _, ok := openFacts(folder, "/work/shop").Facts("b1", imports.Rust); ok {
+	if _, ok := openFacts(folder, "/src/shop").Facts("b1", imports.Rust); ok {
 		t.Error("another language knows it")
 	}
 	whole, err := os.ReadFile(f.name)
@@ -43,7 +43,7 @@ func TestFactsFile(t *testing.T) {
 			if err := os.WriteFile(f.name, text, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, ok := openFacts(folder, "/work/shop").Facts("b1", imports.Go); ok {
+			if _, ok := openFacts(folder, "/src/shop").Facts("b1", imports.Go); ok {
 				t.Errorf("%s at %d is believed", what, at)
 			}
 		}
@@ -58,7 +58,7 @@ func TestFactsFileOfSeveralWriters(t *testing.T) {
 	var group sync.WaitGroup
 	for w := range writers {
 		group.Go(func() {
-			f := openFacts(folder, "/work/shop")
+			f := openFacts(folder, "/src/shop")
 			for n := range 50 {
 				f.Keep(fmt.Sprintf("%d-%d", w, n), imports.Go, imports.Facts{Packages: []string{"p"}})
 			}
@@ -68,7 +68,7 @@ func TestFactsFileOfSeveralWriters(t *testing.T) {
 		})
 	}
 	group.Wait()
-	f := openFacts(folder, "/work/shop")
+	f := openFacts(folder, "/src/shop")
 	whole := 0
 	for w := range writers {
 		known := 0
