@@ -16,9 +16,10 @@ const maxSlugRunes = 48
 func FoldKey(key string) string { return strings.ToLower(key) }
 
 // FoldName gives the form under which two names are the same name: compatibility normalisation, case folding, and runs
-// of blanks as one. Lower case comes last because folding sends Cherokee small letters to capitals and those back.
+// of blanks as one. Lower case comes after folding, which sends Cherokee small letters to capitals and those back;
+// normalisation comes again because folding takes some letters apart.
 func FoldName(name string) string {
-	folded := strings.ToLower(cases.Fold().String(norm.NFKC.String(name)))
+	folded := norm.NFKC.String(strings.ToLower(cases.Fold().String(norm.NFKC.String(name))))
 	return strings.Join(strings.Fields(folded), " ")
 }
 
