@@ -158,11 +158,9 @@ func nothing(w http.ResponseWriter, _ *http.Request) {
 // Handler is everything the server answers to the network.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Metrics tell the operator, by Prometheus's scrapes, how busy the server is. They are about all tenants, so no token of
-// any is the right one to ask for: they belong on an address that only the operator reaches.
-func (s *Server) Metrics() http.Handler { return s.metrics }
-
-// ServeMetrics answers scrapes at /metrics on a listener of their own until ctx is done. It closes the listener.
+// ServeMetrics tells the operator, by Prometheus's scrapes, how busy the server is: at /metrics, on a listener of their own until
+// ctx is done, which it closes. They are about all tenants, so no token of any is the right one to ask for: they belong on an
+// address that only the operator reaches.
 func (s *Server) ServeMetrics(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.metrics)

@@ -2,6 +2,8 @@ package c4model
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/stele-dev/stele/internal/problem"
 )
@@ -63,4 +65,16 @@ func (p Position) String() string {
 		return p.File + ": "
 	}
 	return fmt.Sprintf("%s:%d: ", p.File, p.Line)
+}
+
+// Place is the position inside a sentence: "file:line".
+func (p Position) Place() string { return strings.TrimSuffix(p.String(), ": ") }
+
+// Quote quotes a piece of a model's text for a message, at most 60 bytes of it.
+func Quote(text string) string {
+	const longest = 60
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + "…"
+	}
+	return strconv.Quote(text)
 }

@@ -78,10 +78,11 @@ func evaluate(in *Input, el *elements, fs *files, es *edges) *evaluation {
 // there the name alone is no identity. Code in a namespace of C# sees those around it too.
 func (ev *evaluation) enter(at int, f *file) {
 	declared := ev.es.packages[f.Path]
-	switch families[f.language] {
-	case "Go":
+	family := imports.FamilyOf(f.language)
+	switch family {
+	case imports.GoFamily:
 		declared = nil
-	case "JVM", ".NET":
+	case imports.JVMFamily, imports.DotNetFamily:
 	default:
 		return
 	}
@@ -89,7 +90,7 @@ func (ev *evaluation) enter(at int, f *file) {
 		declared = []string{path.Dir(f.Path)}
 	}
 	for _, name := range declared {
-		name = families[f.language] + " " + name
+		name = string(family) + " " + name
 		ev.packages[at][name], ev.sees[at][name] = true, true
 		for f.language == imports.CSharp && strings.Contains(name, ".") {
 			name = name[:strings.LastIndexByte(name, '.')]

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/drift/imports"
 )
 
 // dependencies compares documented relationships with imports, both ways. Each distinct pair of elements is one check.
@@ -126,11 +127,11 @@ func (ev *evaluation) reversed(p pair) bool {
 
 // sharedFamily gives a family of languages that both sides have source files of. The second result says why there is none
 // to compare, when a side has no source files whose imports are read.
-func (ev *evaluation) sharedFamily(p pair) (family, why string) {
-	sides := [2]map[string]bool{{}, {}}
+func (ev *evaluation) sharedFamily(p pair) (family imports.Family, why string) {
+	sides := [2]map[imports.Family]bool{{}, {}}
 	for n, i := range []int{p.from, p.to} {
 		for l := range ev.languages[i] {
-			if f := families[l]; f != "" {
+			if f := imports.FamilyOf(l); f != "" {
 				sides[n][f] = true
 			}
 		}

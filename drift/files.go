@@ -14,15 +14,6 @@ import (
 // maxSource bounds the files whose imports are read, in bytes. Longer ones are generated or data.
 const maxSource = 2 << 20
 
-// foreignFolders hold what the project did not write, or what is no part of the system: other people's code, build output,
-// data of tests, examples. Files in them are never undocumented and their imports show nothing.
-var foreignFolders = map[string]bool{
-	"vendor": true, "node_modules": true, "third_party": true, "third-party": true, "thirdparty": true, "bower_components": true,
-	"dist": true, "build": true, "out": true, "target": true, "bin": true, "obj": true, "coverage": true, "__pycache__": true,
-	"generated": true, "gen": true, "__generated__": true,
-	"testdata": true, "test_data": true, "test-data": true, "fixtures": true, "__fixtures__": true, "__snapshots__": true, "__mocks__": true, "mocks": true,
-}
-
 // sideFolders hold code that is no part of the running system. It may be bound; unbound, it is nobody's omission.
 var sideFolders = map[string]bool{
 	"test": true, "tests": true, "__tests__": true, "spec": true, "specs": true, "e2e": true, "integration-tests": true, "testing": true,
@@ -122,13 +113,8 @@ func assign(in *Input, el *elements, attributes *attributes) *files {
 // foreign tells by name that a file is not the project's own writing. Folders above the project's root say nothing.
 func foreign(name, root string) bool {
 	inside := strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
-	for folder := path.Dir(inside); folder != "." && folder != "/"; folder = path.Dir(folder) {
-		if base := path.Base(folder); foreignFolders[strings.ToLower(base)] || strings.HasPrefix(base, ".") {
-			return true
-		}
-	}
 	base := strings.ToLower(path.Base(name))
-	return slices.ContainsFunc(generatedNames, func(end string) bool { return strings.HasSuffix(base, end) })
+	return imports.IsForeign(inside) || slices.ContainsFunc(generatedNames, func(end string) bool { return strings.HasSuffix(base, end) })
 }
 
 // owner is the one element that owns a file, -1 when none or several do.

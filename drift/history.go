@@ -265,21 +265,28 @@ func destination(pattern string, there []string) string {
 	return common
 }
 
+// ground is what an element and everything in it are bound to: the patterns, and the literal paths that they begin with.
+func (h *historian) ground(at int) (owners *c4model.Ownership, paths []string) {
+	var patterns []string
+	for i := range h.ev.el.all {
+		if !h.ev.el.inside(i, at) {
+			continue
+		}
+		for _, b := range h.ev.el.bindings[i] {
+			pattern := h.ev.in.Bindings[b].Pattern
+			patterns = append(patterns, pattern)
+			paths = append(paths, c4model.StaticPrefix(strings.TrimPrefix(pattern, "/")))
+		}
+	}
+	return c4model.NewOwnership(patterns), paths
+}
+
 // languageTracker waits for the commit that took the last file of the named languages away, or else for the one that brought
 // the first code, since before it there was nothing to contradict.
 func (h *historian) languageTracker(f *Finding) *tracker {
 	el := h.ev.el
 	at := el.byKey[c4model.FoldKey(f.Element)]
-	var patterns, paths []string
-	for i := range el.all {
-		if el.inside(i, at) {
-			for _, b := range el.bindings[i] {
-				patterns = append(patterns, h.ev.in.Bindings[b].Pattern)
-				paths = append(paths, c4model.StaticPrefix(strings.TrimPrefix(h.ev.in.Bindings[b].Pattern, "/")))
-			}
-		}
-	}
-	owners := c4model.NewOwnership(patterns)
+	owners, paths := h.ground(at)
 	named := imports.Languages(el.all[at].Technology)
 	of := func(name string) bool {
 		found := map[imports.Language]int{imports.LanguageOf(name): 1}

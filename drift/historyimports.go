@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/drift/imports"
@@ -124,16 +123,7 @@ func (h *historian) importAppeared(ctx context.Context, f *Finding) (bool, error
 func (h *historian) importVanished(ctx context.Context, f *Finding) (bool, error) {
 	el := h.ev.el
 	from, to := el.byKey[c4model.FoldKey(f.Element)], el.byKey[c4model.FoldKey(f.Subject)]
-	var patterns, paths []string
-	for i := range el.all {
-		if el.inside(i, from) {
-			for _, b := range el.bindings[i] {
-				patterns = append(patterns, h.ev.in.Bindings[b].Pattern)
-				paths = append(paths, c4model.StaticPrefix(strings.TrimPrefix(h.ev.in.Bindings[b].Pattern, "/")))
-			}
-		}
-	}
-	owners := c4model.NewOwnership(patterns)
+	owners, paths := h.ground(from)
 	for change, err := range h.history(ctx, h.ev.in.Commit.ID, belowAny(paths)) {
 		if err != nil {
 			return false, err

@@ -5,7 +5,6 @@ import (
 	"unicode"
 
 	"github.com/stele-dev/stele/c4model"
-	"github.com/stele-dev/stele/drift/imports"
 )
 
 // wireWords, in the technology or the description of a relationship, say that it is no import: it goes over a network, a
@@ -16,12 +15,6 @@ var wireWords = words(`http https rest restful grpc rpc thrift soap graphql json
 	subscription broker stream streams sql jdbc odbc jpa dbapi redis memcached s3 blob bucket nfs smb cron email emails mail mails sms browser
 	cli shell stdin stdout pipe socket sockets ipc deploys deploy deployed notifies notification notifications webrtc oauth oauth2 oidc saml ldap
 	dns file files manually manual`)
-
-// families group languages whose files import each other.
-var families = map[imports.Language]string{
-	imports.Go: "Go", imports.Python: "Python", imports.TypeScript: "JavaScript", imports.JavaScript: "JavaScript", imports.Svelte: "JavaScript",
-	imports.Vue: "JavaScript", imports.Java: "JVM", imports.Kotlin: "JVM", imports.Scala: "JVM", imports.CSharp: ".NET", imports.Rust: "Rust",
-}
 
 func words(list string) map[string]bool {
 	out := map[string]bool{}

@@ -12,9 +12,6 @@ type Corpus struct{ documents corpus }
 // NewCorpus indexes records in memory.
 func NewCorpus(records []Record) Corpus { return Corpus{newCorpus(records)} }
 
-// SetVector gives the i-th record a vector.
-func (c Corpus) SetVector(i int, vector []float32) { c.documents[i].vector = vector }
-
 // Scanned is one result of a full scan.
 type Scanned struct {
 	Handle string

@@ -242,7 +242,7 @@ func (b *builder) relation(f *file, at *body, r *relation) error {
 	}
 	s := statement{out.Source, out.Destination, r.kind, oneLine(r.title), out.Description, out.Technology}
 	if first, ok := b.stated[s]; ok {
-		b.warn(r.at, "the relationship %s -> %s %s is stated again (first: %s); it counts once", out.Source, out.Destination, clip(out.Description), place(first.Position))
+		b.warn(r.at, "the relationship %s -> %s %s is stated again (first: %s); it counts once", out.Source, out.Destination, c4model.Quote(out.Description), first.Position.Place())
 		return nil
 	}
 	b.stated[s] = out
@@ -263,7 +263,7 @@ func (b *builder) extend(source, destination *element, r *relation) error {
 		}
 	}
 	if !found {
-		b.warn(r.at, "extend %s -> %s %s extends no relationship of this model", source.key, destination.key, clip(title))
+		b.warn(r.at, "extend %s -> %s %s extends no relationship of this model", source.key, destination.key, c4model.Quote(title))
 	}
 	return nil
 }
@@ -275,7 +275,7 @@ func (b *builder) imports() {
 			if n := b.outside[i]; n > 0 {
 				b.addWarning(c4model.Warning{
 					Position: i.at, NotIncluded: true,
-					Message: fmt.Sprintf("%s of the project %s is outside this model; %d relationships with it were left out", i.name, clip(i.project), n),
+					Message: fmt.Sprintf("%s of the project %s is outside this model; %d relationships with it were left out", i.name, c4model.Quote(i.project), n),
 				})
 			}
 		}

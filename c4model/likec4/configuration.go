@@ -76,7 +76,7 @@ func readSettings(ctx context.Context, root *c4model.Root, dir string) (settings
 			_, err = root.Stat(shared)
 		}
 		if err != nil {
-			warn(true, fmt.Sprintf("the folder %s was not included: %v", clip(p), err))
+			warn(true, fmt.Sprintf("the folder %s was not included: %v", c4model.Quote(p), err))
 			continue
 		}
 		s.include = append(s.include, shared)

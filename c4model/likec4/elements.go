@@ -38,7 +38,7 @@ func (p *parser) declaration(b *body) error {
 		return p.element(b, name, kind, at)
 	}
 	p.next()
-	return p.refuse(p.peek(0), "= and a kind, a name, or an arrow after "+clip(first.text))
+	return p.refuse(p.peek(0), "= and a kind, a name, or an arrow after "+c4model.Quote(first.text))
 }
 
 // element reads what follows the name and kind: title, summary, technology, a text that LikeC4 ignores, and a body.

@@ -90,7 +90,7 @@ func (b *builder) setLevel(e *element) {
 		if stated := levelWords[strings.ToLower(m.value)]; stated != "" {
 			level = stated
 		} else {
-			b.warn(e.at, "the metadata %s of %s is %s, which is no level; it is one of person, system, container, component and code", levelProperty, e.key, clip(m.value))
+			b.warn(e.at, "the metadata %s of %s is %s, which is no level; it is one of person, system, container, component and code", levelProperty, e.key, c4model.Quote(m.value))
 		}
 	}
 	least := 1

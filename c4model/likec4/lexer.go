@@ -41,12 +41,12 @@ func (t token) show() string {
 	case end:
 		return "the end of the file"
 	case text:
-		return "the text " + clip(t.text)
+		return "the text " + c4model.Quote(t.text)
 	case tag:
-		return clip("#" + t.text)
+		return c4model.Quote("#" + t.text)
 	case word, uri, number, mark:
 	}
-	return clip(t.text)
+	return c4model.Quote(t.text)
 }
 
 // lexer gives the tokens of one file.

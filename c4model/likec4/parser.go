@@ -278,7 +278,7 @@ func (p *parser) kind(into map[string]kindOf, of string) error {
 		return nil
 	}
 	if first, ok := into[name]; ok {
-		return problem.Invalidf("", "%sfound the kind %s a second time; expected one declaration of it (the other: %s)", at, clip(name), place(first.at)).
+		return problem.Invalidf("", "%sfound the kind %s a second time; expected one declaration of it (the other: %s)", at, c4model.Quote(name), first.at.Place()).
 			Fix("remove one of the two")
 	}
 	into[name] = k

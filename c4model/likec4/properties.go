@@ -2,10 +2,8 @@ package likec4
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/internal/problem"
 )
 
@@ -160,15 +158,3 @@ func trimmed(s string) string {
 
 // oneLine gives a text as a name or technology is shown.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// place is a position inside a sentence.
-func place(at c4model.Position) string { return strings.TrimSuffix(at.String(), ": ") }
-
-// clip quotes a piece of the file for a message, at most 60 bytes of it.
-func clip(s string) string {
-	const longest = 60
-	if len(s) > longest {
-		s = strings.ToValidUTF8(s[:longest], "") + "…"
-	}
-	return strconv.Quote(s)
-}

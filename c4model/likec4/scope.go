@@ -71,7 +71,7 @@ func (t *tree) add(parent *element, b *body) error {
 		}
 		if first, ok := t.folded[c4model.FoldKey(e.key)]; ok {
 			return problem.Invalidf("", "%sfound the element %s a second time; expected a name that is not used yet in this place, compared without case (first use: %s)",
-				e.at, clip(e.key), place(first.at)).Fix("give one of the two another name, or extend the first")
+				e.at, c4model.Quote(e.key), first.at.Place()).Fix("give one of the two another name, or extend the first")
 		}
 		if _, ok := t.kinds[e.kind]; !ok {
 			return t.unknownKind(e.at, e.kind, "element", t.kinds)
@@ -211,7 +211,7 @@ func (t *tree) unknown(at c4model.Position, path []string) error {
 			near = append(near, key)
 		}
 	}
-	e := problem.Invalidf("", "%sfound the unknown element %s; expected the path of an element of this model", at, clip(strings.Join(path, ".")))
+	e := problem.Invalidf("", "%sfound the unknown element %s; expected the path of an element of this model", at, c4model.Quote(strings.Join(path, ".")))
 	if len(near) == 0 {
 		return e.Fix("declare it, or correct its spelling; every file of the model must lie in the folder that is read")
 	}
@@ -223,7 +223,7 @@ func (t *tree) unknown(at c4model.Position, path []string) error {
 }
 
 func (t *tree) unknownKind(at c4model.Position, kind, of string, known map[string]kindOf) error {
-	e := problem.Invalidf("", "%sfound the unknown kind %s; expected a kind of %s that a specification declares", at, clip(kind), of)
+	e := problem.Invalidf("", "%sfound the unknown kind %s; expected a kind of %s that a specification declares", at, c4model.Quote(kind), of)
 	for name := range known {
 		if strings.EqualFold(name, kind) {
 			return e.Fix("did you mean %s?", name)

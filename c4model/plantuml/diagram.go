@@ -3,7 +3,6 @@ package plantuml
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/stele-dev/stele/c4model"
@@ -93,7 +92,7 @@ var nativeArrow = regexp.MustCompile(`^(\w+)\s+(<{0,2})[-.~=]+(\[[^\]]*\])?(?:le
 func (d *diagram) line(l line) error {
 	if d.open != "" {
 		if d.openLines++; d.openLines > MaxCallLines {
-			return problem.Invalidf("", "%sfound more than %d lines in the call %s; expected )", d.openAt, MaxCallLines, clip(d.open)).Fix("close the call that starts here")
+			return problem.Invalidf("", "%sfound more than %d lines in the call %s; expected )", d.openAt, MaxCallLines, c4model.Quote(d.open)).Fix("close the call that starts here")
 		}
 		l = line{text: d.open + "\n" + l.text, at: d.openAt}
 		d.open = ""
@@ -210,7 +209,7 @@ func (d *diagram) call(l line, name string) error {
 	end, unclosed := scan(l.text)
 	switch {
 	case unclosed:
-		return problem.Invalidf("", "%sfound a text without its closing quote in %s; expected \" before the end of the line", l.at, clip(l.text)).
+		return problem.Invalidf("", "%sfound a text without its closing quote in %s; expected \" before the end of the line", l.at, c4model.Quote(l.text)).
 			Fix("close the text; a quote inside it is written <U+0022>")
 	case end < 0:
 		d.open, d.openAt = l.text, l.at
@@ -309,7 +308,7 @@ func (d *diagram) declare(c call, x *declaration) error {
 		return problem.Invalidf("", "%sfound %s without an alias; expected %s(alias, label, …)", x.at, c.name, c.name).Fix("give the element an alias")
 	}
 	if len(x.alias) > MaxIdentifierBytes {
-		return problem.Invalidf("", "%sfound the alias %s; expected at most %d bytes", x.at, clip(x.alias), MaxIdentifierBytes).Fix("give it a shorter alias")
+		return problem.Invalidf("", "%sfound the alias %s; expected at most %d bytes", x.at, c4model.Quote(x.alias), MaxIdentifierBytes).Fix("give it a shorter alias")
 	}
 	if x.label == "" {
 		x.label = x.alias
@@ -436,7 +435,7 @@ func (d *diagram) arrow(l line, m []string) error {
 // finish checks that everything is closed at the end of the diagram.
 func (d *diagram) finish() error {
 	if d.open != "" {
-		return problem.Invalidf("", "%sfound the end of the diagram inside the call %s; expected )", d.openAt, clip(d.open)).Fix("close the call that starts here")
+		return problem.Invalidf("", "%sfound the end of the diagram inside the call %s; expected )", d.openAt, c4model.Quote(d.open)).Fix("close the call that starts here")
 	}
 	if !d.isC4() {
 		return nil
@@ -450,11 +449,11 @@ func (d *diagram) finish() error {
 		return problem.Invalidf("", "%sfound the end of the diagram inside this condition; expected !endif", d.conditions[len(d.conditions)-1].at).
 			Fix("close the condition that starts here")
 	case d.skipTo != nil:
-		return problem.Invalidf("", "%sfound the end of the diagram inside the text after %s; expected its end", d.skipped.at, clip(d.skipped.text)).
+		return problem.Invalidf("", "%sfound the end of the diagram inside the text after %s; expected its end", d.skipped.at, c4model.Quote(d.skipped.text)).
 			Fix("close the text that starts here")
 	case len(d.blocks) > 0 && !d.sequence:
 		b := d.blocks[len(d.blocks)-1]
-		return problem.Invalidf("", "%sfound the end of the diagram inside %s; expected }", b.at, clip(b.what)).Fix("close the block that opens here")
+		return problem.Invalidf("", "%sfound the end of the diagram inside %s; expected }", b.at, c4model.Quote(b.what)).Fix("close the block that opens here")
 	}
 	return d.checkUnknown()
 }
@@ -465,24 +464,12 @@ func (d *diagram) checkUnknown() error {
 	for _, c := range d.unknown {
 		_, mine := d.procedures[c.name]
 		if meant := misspelt(c.name); meant != "" && !mine && len(d.remote) == 0 {
-			return problem.Invalidf("", "%sfound the unknown call %s; expected a macro of C4-PlantUML", c.at, clip(c.name)).Fix("did you mean %s?", meant)
+			return problem.Invalidf("", "%sfound the unknown call %s; expected a macro of C4-PlantUML", c.at, c4model.Quote(c.name)).Fix("did you mean %s?", meant)
 		}
 		if !warned[c.name] {
 			warned[c.name] = true
-			d.leftOut(c.at, "the call %s is none of C4-PlantUML, so what it would add to the model is missing", clip(c.name))
+			d.leftOut(c.at, "the call %s is none of C4-PlantUML, so what it would add to the model is missing", c4model.Quote(c.name))
 		}
 	}
 	return nil
-}
-
-// place is a position inside a sentence.
-func place(at c4model.Position) string { return strings.TrimSuffix(at.String(), ": ") }
-
-// clip quotes a piece of the file for a message, at most 60 bytes of it.
-func clip(text string) string {
-	const longest = 60
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "…"
-	}
-	return strconv.Quote(text)
 }

@@ -190,7 +190,7 @@ func (m *merger) describe(n *node) {
 		}
 		n.External = n.External && (x.external || x.boundary)
 		if !x.boundary && x.level != n.Level {
-			m.warnf(x.at, "%s is a %s here and a %s in %s; the latter counts", n.alias, x.level, n.Level, place(first.at))
+			m.warnf(x.at, "%s is a %s here and a %s in %s; the latter counts", n.alias, x.level, n.Level, first.at.Place())
 		}
 	}
 }
@@ -319,7 +319,7 @@ func (m *merger) elements() error {
 		}
 		if other, ok := taken[c4model.FoldKey(n.Key)]; ok {
 			return problem.Invalidf("", "%sfound the alias %s, which %s uses too when case does not count; expected an alias of its own for each element",
-				n.Source, clip(n.alias), place(other.Source)).
+				n.Source, c4model.Quote(n.alias), other.Source.Place()).
 				Fix("give one of the two another alias")
 		}
 		taken[c4model.FoldKey(n.Key)] = n
@@ -385,12 +385,12 @@ func (m *merger) end(d *diagram, r *relation, alias string, strange map[string]b
 	default:
 		if !strange[alias] {
 			strange[alias] = true
-			m.warn(c4model.Warning{Position: r.at, NotIncluded: true, Message: fmt.Sprintf("no diagram declares the alias %s; relationships with it were left out", clip(alias))})
+			m.warn(c4model.Warning{Position: r.at, NotIncluded: true, Message: fmt.Sprintf("no diagram declares the alias %s; relationships with it were left out", c4model.Quote(alias))})
 		}
 		return nil, false
 	}
 	if n.group {
-		m.warnf(r.at, "%s is only a group; the relationship with it is no part of the model and was left out", clip(alias))
+		m.warnf(r.at, "%s is only a group; the relationship with it is no part of the model and was left out", c4model.Quote(alias))
 		return nil, false
 	}
 	return n, true

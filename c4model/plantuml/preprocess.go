@@ -289,7 +289,7 @@ func (d *diagram) include(l line, reference string) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			reason = "there is no such file"
 		}
-		d.leftOut(l.at, "%s was not included: %s", clip(name), reason)
+		d.leftOut(l.at, "%s was not included: %s", c4model.Quote(name), reason)
 		d.remote = append(d.remote, l.at)
 		return nil
 	}

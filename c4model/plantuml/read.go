@@ -116,7 +116,7 @@ func (r *reader) plantUML(file string, _ bool) error {
 	for _, l := range all {
 		if m := startOf.FindStringSubmatch(l.text); m != nil {
 			if d != nil && d.isC4() {
-				return problem.Invalidf("", "%sfound %s inside another diagram; expected @enduml", l.at, clip(l.text)).Fix("end the diagram before this line")
+				return problem.Invalidf("", "%sfound %s inside another diagram; expected @enduml", l.at, c4model.Quote(l.text)).Fix("end the diagram before this line")
 			}
 			if other = m[1] != "uml"; !other {
 				d = newDiagram(r)
@@ -175,7 +175,7 @@ func (r *reader) mermaid(file string, alone bool) error {
 		}
 		at, found, fix := c4model.Position{File: file, Line: 1}, "the end of the file", "name a C4 diagram"
 		if len(all) > 0 {
-			at, found = all[0].at, clip(all[0].text)
+			at, found = all[0].at, c4model.Quote(all[0].text)
 		}
 		if strings.HasPrefix(found, `"@startuml`) {
 			fix = "this is PlantUML; give the file the extension .puml"

@@ -105,7 +105,7 @@ func (b *builder) addNode(n *node, identifier string) error {
 		n.Key = prefix + identifier
 		if other, ok := b.keys[c4model.FoldKey(n.Key)]; ok {
 			return problem.Invalidf("", "%sfound the identifier %s a second time in the same place; expected one that is not used yet (first use: %s)",
-				n.Source, clip(identifier), place(other)).Fix("give one of the two another identifier")
+				n.Source, c4model.Quote(identifier), other.Place()).Fix("give one of the two another identifier")
 		}
 	}
 	b.keys[c4model.FoldKey(n.Key)] = n.Source
@@ -144,7 +144,7 @@ func (b *builder) addLink(l *link) (*link, error) {
 	l.Source, l.Destination = l.source.Key, l.destination.Key
 	statement := relationshipStatement{l.source, l.destination, l.Description, l.Technology}
 	if first, ok := b.stated[statement]; ok && !first.removed {
-		b.warn(l.Position, "the relationship %s -> %s %s is stated again (first: %s); it counts once", l.Source, l.Destination, clip(l.Description), place(first.Position))
+		b.warn(l.Position, "the relationship %s -> %s %s is stated again (first: %s); it counts once", l.Source, l.Destination, c4model.Quote(l.Description), first.Position.Place())
 		return first, nil
 	}
 	if len(b.links) >= MaxRelationships {
@@ -235,16 +235,4 @@ func (b *builder) groupPath(groups []string) string {
 		path = strings.ReplaceAll(path, b.separator, "/")
 	}
 	return path
-}
-
-// place is a position inside a sentence.
-func place(at c4model.Position) string { return strings.TrimSuffix(at.String(), ": ") }
-
-// clip quotes a piece of the file for a message, at most 60 bytes of it.
-func clip(text string) string {
-	const longest = 60
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "…"
-	}
-	return strconv.Quote(text)
 }

@@ -57,7 +57,7 @@ func (p *parser) inWorkspace(b *block, s statement) error {
 		return p.text(s, &p.description)
 	case "model", "views", "configuration":
 		if !s.opens || len(s.tokens) != 1 {
-			return p.refuse(s, clip(s.text()), word+" {")
+			return p.refuse(s, c4model.Quote(s.text()), word+" {")
 		}
 		if b.seen[word] && word != "configuration" {
 			return p.refuse(s, "a second "+word+" block", "one in a workspace").Fix("merge the two blocks")
@@ -91,7 +91,7 @@ func (p *parser) inModel(b *block, s statement) error {
 	switch word {
 	case kwEnterprise:
 		if !s.opens {
-			return p.refuse(s, clip(s.text()), "enterprise <name> {")
+			return p.refuse(s, c4model.Quote(s.text()), "enterprise <name> {")
 		}
 		p.enterprise = true
 		return p.push(s, &block{kind: inModel, groups: b.groups, within: true})
@@ -118,7 +118,7 @@ func (p *parser) element(b *block, s statement, parent *node, keyword string) er
 		most = 5
 	}
 	if len(s.tokens) > most || s.arg(1) == "" {
-		e := p.refuse(s, clip(s.text()), s.tokens[0].text+" "+form.arguments)
+		e := p.refuse(s, c4model.Quote(s.text()), s.tokens[0].text+" "+form.arguments)
 		if s.arg(1) == "" {
 			return e.Fix("give the element a name")
 		}
@@ -154,11 +154,11 @@ func (p *parser) element(b *block, s statement, parent *node, keyword string) er
 // customElement handles "element", which stands outside the C4 levels.
 func (p *parser) customElement(s statement) error {
 	if s.arg(1) == "" || len(s.tokens) > 5 {
-		return p.refuse(s, clip(s.text()), "element <name> [metadata] [description] [tags]")
+		return p.refuse(s, c4model.Quote(s.text()), "element <name> [metadata] [description] [tags]")
 	}
 	n := &node{custom: true}
 	n.Name, n.Source = s.arg(1), s.at
-	p.warn(s.at, "the custom element %s is in no C4 level and is left out, with its relationships", clip(n.Name))
+	p.warn(s.at, "the custom element %s is in no C4 level and is left out, with its relationships", c4model.Quote(n.Name))
 	if err := p.addNode(n, s.identifier); err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (p *parser) customElement(s statement) error {
 // groupBlock opens a group: a block like the one it stands in, whose members carry its name.
 func (p *parser) groupBlock(b *block, s statement) error {
 	if !s.opens || len(s.tokens) != 2 || s.arg(1) == "" {
-		return p.refuse(s, clip(s.text()), "group <name> {")
+		return p.refuse(s, c4model.Quote(s.text()), "group <name> {")
 	}
 	inner := &block{kind: b.kind, nodes: b.nodes, within: b.within, group: true, groups: append(slices.Clone(b.groups), s.arg(1))}
 	if s.identifier != "" {
@@ -286,7 +286,7 @@ func (n *node) setProperty(name, value string) {
 // text takes the one argument of a describing line.
 func (p *parser) text(s statement, value *string) error {
 	if len(s.tokens) != 2 || s.opens {
-		return p.refuse(s, clip(s.text()), s.tokens[0].text+" <text>").Fix("put text that contains blanks into quotes")
+		return p.refuse(s, c4model.Quote(s.text()), s.tokens[0].text+" <text>").Fix("put text that contains blanks into quotes")
 	}
 	*value = s.arg(1)
 	return nil
@@ -294,7 +294,7 @@ func (p *parser) text(s statement, value *string) error {
 
 func (p *parser) property(b *block, s statement) error {
 	if len(s.tokens) != 2 || s.opens || s.identifier != "" {
-		return p.refuse(s, clip(s.text()), "<name> <value>").Fix("put a value that contains blanks into quotes")
+		return p.refuse(s, c4model.Quote(s.text()), "<name> <value>").Fix("put a value that contains blanks into quotes")
 	}
 	if err := p.step(s, len(b.nodes)); err != nil {
 		return err
@@ -320,12 +320,12 @@ func (p *parser) find(b *block, s statement) (done bool, err error) {
 	switch word {
 	case "!element", "!ref", "!extend", "!relationship":
 		if len(s.tokens) != 2 {
-			return true, p.refuse(s, clip(s.text()), s.tokens[0].text+" <identifier or canonical name>")
+			return true, p.refuse(s, c4model.Quote(s.text()), s.tokens[0].text+" <identifier or canonical name>")
 		}
 		return true, p.reopen(b, s)
 	case "!elements", "!relationships":
 		if len(s.tokens) < 2 {
-			return true, p.refuse(s, clip(s.text()), s.tokens[0].text+" <expression> {")
+			return true, p.refuse(s, c4model.Quote(s.text()), s.tokens[0].text+" <expression> {")
 		}
 		words := make([]string, 0, len(s.tokens)-1)
 		for _, t := range s.tokens[1:] {
@@ -343,7 +343,7 @@ func (p *parser) reopen(b *block, s statement) error {
 	if kind, _, canonical := strings.Cut(name, "://"); canonical {
 		switch strings.ToLower(kind) {
 		case "relationship":
-			p.leftOut(s.at, "the relationship %s was not found by its canonical name; what the block says about it is missing", clip(name))
+			p.leftOut(s.at, "the relationship %s was not found by its canonical name; what the block says about it is missing", c4model.Quote(name))
 			return p.skip(s)
 		case "person", "softwaresystem", "container", "component":
 			e, ok = p.byCanonicalName(name)
@@ -357,7 +357,7 @@ func (p *parser) reopen(b *block, s statement) error {
 	case !ok:
 		return p.unknown(s, name)
 	case e.group != nil:
-		return p.refuse(s, "the group "+clip(name), "an element or a relationship").Fix("use !elements %s", name)
+		return p.refuse(s, "the group "+c4model.Quote(name), "an element or a relationship").Fix("use !elements %s", name)
 	}
 	if s.identifier != "" {
 		e.at = s.at

@@ -3,6 +3,8 @@ package structurizr
 import (
 	"slices"
 	"strings"
+
+	"github.com/stele-dev/stele/c4model"
 )
 
 // bulk handles !elements and !relationships: a block about everything that an expression matches. An expression that
@@ -28,7 +30,7 @@ func (p *parser) bulk(b *block, s statement, elements bool, expression string) e
 			return p.push(s, &block{kind: inRelationship, links: links})
 		}
 	}
-	p.leftOut(s.at, "the expression %s is not known; what the block says about its matches is missing", clip(expression))
+	p.leftOut(s.at, "the expression %s is not known; what the block says about its matches is missing", c4model.Quote(expression))
 	return p.skip(s)
 }
 

@@ -38,7 +38,7 @@ func (p *parser) registerNode(s statement, n *node) error {
 
 func (p *parser) register(path string, e entity) error {
 	if other, taken := p.identifiers[path]; taken && !other.weak && !other.same(e) {
-		return problem.Invalidf("", "%sfound the identifier %s a second time; expected one that is not used yet (first use: %s)", e.at, clip(path), place(other.at)).
+		return problem.Invalidf("", "%sfound the identifier %s a second time; expected one that is not used yet (first use: %s)", e.at, c4model.Quote(path), other.at.Place()).
 			Fix("give one of the two another identifier, or use !identifiers hierarchical")
 	}
 	p.identifiers[path] = e
@@ -74,7 +74,7 @@ func (b *block) scope() *node {
 
 // unknown refuses an identifier that names nothing, with those that end alike.
 func (p *parser) unknown(s statement, name string) error {
-	e := p.refuse(s, "the unknown identifier "+clip(name), "the identifier of something declared above")
+	e := p.refuse(s, "the unknown identifier "+c4model.Quote(name), "the identifier of something declared above")
 	suffix := "." + strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
 	var near []string
 	for path, other := range p.identifiers {

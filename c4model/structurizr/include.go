@@ -18,14 +18,14 @@ func (p *parser) workspace(s statement) error {
 	}
 	if strings.EqualFold(s.arg(1), "extends") && !s.tokens[1].quoted {
 		if len(s.tokens) != 3 {
-			return p.refuse(s, clip(s.text()), "workspace extends <file> {")
+			return p.refuse(s, c4model.Quote(s.text()), "workspace extends <file> {")
 		}
 		if err := p.extends(s, s.arg(2)); err != nil {
 			return err
 		}
 	} else {
 		if len(s.tokens) > 3 {
-			return p.refuse(s, clip(s.text()), "workspace [name] [description] {")
+			return p.refuse(s, c4model.Quote(s.text()), "workspace [name] [description] {")
 		}
 		p.name, p.description = s.arg(1), s.arg(2)
 	}
@@ -39,11 +39,11 @@ func (p *parser) extends(s statement, reference string) error {
 		_, err = p.root.Stat(name)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return p.refuse(s, "no file "+clip(reference), "the workspace that this one extends, inside the root folder").
+		return p.refuse(s, "no file "+c4model.Quote(reference), "the workspace that this one extends, inside the root folder").
 			Fix("check the path; it is relative to this file").Because(err)
 	}
 	if errors.Is(err, c4model.ErrURL) || errors.Is(err, c4model.ErrOutside) {
-		p.leftOut(s.at, "the workspace %s was not read: %v", clip(reference), err)
+		p.leftOut(s.at, "the workspace %s was not read: %v", c4model.Quote(reference), err)
 		return nil
 	}
 	if err := p.enter(s.at, name); err != nil {
@@ -80,7 +80,7 @@ func (p *parser) leave() { p.reading = p.reading[:len(p.reading)-1] }
 // including file closes.
 func (p *parser) include(s statement) error {
 	if len(s.tokens) != 2 || s.opens {
-		return p.refuse(s, clip(s.text()), "!include <file or folder>")
+		return p.refuse(s, c4model.Quote(s.text()), "!include <file or folder>")
 	}
 	reference := s.arg(1)
 	name, err := p.root.Resolve(s.at.File, reference)
@@ -93,7 +93,7 @@ func (p *parser) include(s statement) error {
 		}
 	}
 	if err != nil {
-		p.leftOut(s.at, "%s was not included: %v", clip(reference), err)
+		p.leftOut(s.at, "%s was not included: %v", c4model.Quote(reference), err)
 		return nil
 	}
 	files := []string{name}
@@ -101,10 +101,10 @@ func (p *parser) include(s statement) error {
 		var skipped []string
 		files, skipped, err = p.root.List(p.ctx, name, MaxIncludedFiles)
 		if err != nil {
-			return problem.Invalidf("", "%sthe folder %s cannot be included (%v); expected a folder of DSL files", s.at, clip(reference), err).Because(err)
+			return problem.Invalidf("", "%sthe folder %s cannot be included (%v); expected a folder of DSL files", s.at, c4model.Quote(reference), err).Because(err)
 		}
 		for _, link := range skipped {
-			p.leftOut(s.at, "%s was not included: %v", clip(link), c4model.ErrOutside)
+			p.leftOut(s.at, "%s was not included: %v", c4model.Quote(link), c4model.ErrOutside)
 		}
 	}
 	for _, file := range files {
@@ -138,7 +138,7 @@ type decisionSource struct {
 // adrs handles "!adrs <folder> [importer] [{ exclude … }]".
 func (p *parser) adrs(s statement) error {
 	if len(s.tokens) < 2 || len(s.tokens) > 3 {
-		return p.refuse(s, clip(s.text()), s.tokens[0].text+" <folder> [type]")
+		return p.refuse(s, c4model.Quote(s.text()), s.tokens[0].text+" <folder> [type]")
 	}
 	source := &decisionSource{at: s.at, folder: s.arg(1)}
 	if len(p.blocks) > 0 && p.top().kind == inElement {
@@ -157,7 +157,7 @@ func (p *parser) inDecisions(b *block, s statement) error {
 	for _, t := range s.tokens[1:] {
 		pattern, err := regexp.Compile(`^(?:` + t.text + `)$`)
 		if err != nil {
-			return p.refuse(s, "the pattern "+clip(t.text), "a regular expression").Because(err)
+			return p.refuse(s, "the pattern "+c4model.Quote(t.text), "a regular expression").Because(err)
 		}
 		b.decisions.exclude = append(b.decisions.exclude, pattern)
 	}
@@ -180,7 +180,7 @@ func (p *parser) readDecisions(source *decisionSource) error {
 		if e, ok := problem.As(err); ok {
 			reason = e.Detail
 		}
-		p.leftOut(source.at, "the decisions in %s were not read: %s", clip(source.folder), reason)
+		p.leftOut(source.at, "the decisions in %s were not read: %s", c4model.Quote(source.folder), reason)
 		return nil
 	}
 	for _, w := range warnings {

@@ -131,7 +131,7 @@ func jsonProblem(name string, data []byte, err error) error {
 	case errors.As(err, &syntax):
 		offset, found = syntax.Offset, strings.TrimPrefix(syntax.Error(), "json: ")
 	case errors.As(err, &kind):
-		offset, found, expected = kind.Offset, "a JSON "+kind.Value+" in "+clip(kind.Field), "a "+kind.Type.Kind().String()
+		offset, found, expected = kind.Offset, "a JSON "+kind.Value+" in "+c4model.Quote(kind.Field), "a "+kind.Type.Kind().String()
 	}
 	line := 1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n"))
 	return problem.Invalidf("", "%s:%d: found %s; expected %s", name, line, found, expected).Fix("export the workspace again").Because(err)
@@ -181,7 +181,7 @@ func (r *jsonReader) workspace(w *jsonWorkspace) error {
 	r.adrs(w.Documentation, "")
 	for _, e := range w.Model.CustomElements {
 		r.outside[e.ID] = true
-		r.warn(r.at(e.ID), "the custom element %s is in no C4 level and is left out, with its relationships", clip(e.Name))
+		r.warn(r.at(e.ID), "the custom element %s is in no C4 level and is left out, with its relationships", c4model.Quote(e.Name))
 	}
 	r.deployment(w.Model.DeploymentNodes)
 	for _, e := range w.Model.People {
@@ -215,10 +215,10 @@ func (r *jsonReader) element(e *jsonElement, parent *node, level c4model.Level) 
 	}
 	at := r.at(e.ID)
 	if strings.TrimSpace(e.Name) == "" {
-		return problem.Invalidf("", "%sfound a %s without a name (id %s); expected one", at, level, clip(e.ID))
+		return problem.Invalidf("", "%sfound a %s without a name (id %s); expected one", at, level, c4model.Quote(e.ID))
 	}
 	if e.ID == "" || r.byID[e.ID] != nil || r.outside[e.ID] {
-		return problem.Invalidf("", "%sfound the %s %s with the id %s; expected an id that no other element has", at, level, clip(e.Name), clip(e.ID))
+		return problem.Invalidf("", "%sfound the %s %s with the id %s; expected an id that no other element has", at, level, c4model.Quote(e.Name), c4model.Quote(e.ID))
 	}
 	n := &node{parent: parent}
 	n.Name, n.Level, n.Source = e.Name, level, at
@@ -292,7 +292,7 @@ func (r *jsonReader) relationships() error {
 		case rel.Linked != "" || !ok && r.outside[rel.DestinationID]:
 			continue
 		case !ok:
-			return problem.Invalidf("", "%sfound a relationship from %s to the id %s; expected the id of an element", r.at(rel.ID), rel.source.Key, clip(rel.DestinationID)).
+			return problem.Invalidf("", "%sfound a relationship from %s to the id %s; expected the id of an element", r.at(rel.ID), rel.source.Key, c4model.Quote(rel.DestinationID)).
 				Fix("export the workspace again")
 		}
 		l := &link{source: rel.source, destination: destination}

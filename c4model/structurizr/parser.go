@@ -212,9 +212,9 @@ func (p *parser) statement(l logicalLine) (statement, error) {
 		s.tokens = s.tokens[:len(s.tokens)-1]
 	} else if l.unclosed {
 		if strings.HasSuffix(last.text, "{") {
-			return s, problem.Invalidf("", "%sfound %s without its closing quote; expected \" before the {", l.at, clip(last.text)).Fix("close the quote")
+			return s, problem.Invalidf("", "%sfound %s without its closing quote; expected \" before the {", l.at, c4model.Quote(last.text)).Fix("close the quote")
 		}
-		p.warn(l.at, "the quote before %s is not closed; the text ends with the line", clip(last.text))
+		p.warn(l.at, "the quote before %s is not closed; the text ends with the line", c4model.Quote(last.text))
 	}
 	for i := range s.tokens {
 		text, err := p.substitute(s.tokens[i].text, l.at)
@@ -226,7 +226,7 @@ func (p *parser) statement(l logicalLine) (statement, error) {
 	if len(s.tokens) >= 2 && s.tokens[1].is("=") {
 		s.identifier = s.tokens[0].text
 		if len(s.identifier) > MaxIdentifierBytes || !identifierPattern.MatchString(s.identifier) {
-			return s, problem.Invalidf("", "%sfound the identifier %s; expected at most %d letters, digits, _ and -, not starting with -", l.at, clip(s.identifier), MaxIdentifierBytes).
+			return s, problem.Invalidf("", "%sfound the identifier %s; expected at most %d letters, digits, _ and -, not starting with -", l.at, c4model.Quote(s.identifier), MaxIdentifierBytes).
 				Fix("rename the identifier")
 		}
 		s.tokens = s.tokens[2:]
@@ -277,7 +277,7 @@ func (p *parser) push(s statement, b *block) error {
 	}
 	b.opened = s.at
 	if b.word == "" {
-		b.word = clip(s.text())
+		b.word = c4model.Quote(s.text())
 	}
 	p.blocks = append(p.blocks, b)
 	return nil
@@ -382,7 +382,7 @@ func (p *parser) anywhere(s statement) (done bool, err error) {
 	case word == "!identifiers":
 		return true, p.identifierScope(s)
 	case word == "!script" || word == "!plugin" || word == "!components":
-		p.leftOut(s.at, "%s was not run, so what it would add to the model is missing", clip(s.text()))
+		p.leftOut(s.at, "%s was not run, so what it would add to the model is missing", c4model.Quote(s.text()))
 		if !s.opens {
 			return true, nil
 		}
@@ -397,11 +397,11 @@ func (p *parser) anywhere(s statement) (done bool, err error) {
 
 func (p *parser) constant(s statement) error {
 	if len(s.tokens) != 3 || s.opens {
-		return p.refuse(s, clip(s.text()), s.tokens[0].text+" <name> <value>")
+		return p.refuse(s, c4model.Quote(s.text()), s.tokens[0].text+" <name> <value>")
 	}
 	name := s.arg(1)
 	if !constantPattern.MatchString("${" + name + "}") {
-		return p.refuse(s, "the name "+clip(name), "letters, digits, _, . and -")
+		return p.refuse(s, "the name "+c4model.Quote(name), "letters, digits, _, . and -")
 	}
 	p.constants[name] = s.arg(2)
 	return nil
@@ -414,7 +414,7 @@ func (p *parser) identifierScope(s statement) error {
 	case "hierarchical":
 		p.hierarchical = true
 	default:
-		return p.refuse(s, clip(s.text()), "!identifiers flat or !identifiers hierarchical")
+		return p.refuse(s, c4model.Quote(s.text()), "!identifiers flat or !identifiers hierarchical")
 	}
 	return nil
 }
@@ -426,7 +426,7 @@ func (p *parser) refuse(s statement, found, expected string) *problem.Error {
 
 // unexpected refuses a statement that does not belong into the open block.
 func (p *parser) unexpected(s statement, expected string) *problem.Error {
-	found := clip(s.text())
+	found := c4model.Quote(s.text())
 	if len(s.tokens) == 0 {
 		found = "a { alone on its line"
 	}

@@ -1,5 +1,7 @@
 package structurizr
 
+import "github.com/stele-dev/stele/c4model"
+
 import "strings"
 
 // arrow tells whether token i is "->", "-/>" or an archetype of a relationship, "--name->".
@@ -33,7 +35,7 @@ func (p *parser) relationship(b *block, s statement) error {
 	operator := s.arg(at)
 	arguments := s.tokens[at+1:]
 	if len(arguments) < 1 || len(arguments) > 4 {
-		return p.refuse(s, clip(s.text()), relationshipForm).Fix("put arguments that contain blanks into quotes")
+		return p.refuse(s, c4model.Quote(s.text()), relationshipForm).Fix("put arguments that contain blanks into quotes")
 	}
 	var sources []*node
 	var err error
@@ -107,9 +109,9 @@ func (p *parser) ends(b *block, s statement, name string) ([]*node, error) {
 	case !ok:
 		return nil, p.unknown(s, name)
 	case e.group != nil || e.link != nil:
-		return nil, p.refuse(s, clip(name)+", which is a group or a relationship", "the identifier of an element")
+		return nil, p.refuse(s, c4model.Quote(name)+", which is a group or a relationship", "the identifier of an element")
 	case e.node == nil:
-		p.warn(s.at, "%s is a deployment node; the relationship with it is no part of the model and was left out", clip(name))
+		p.warn(s.at, "%s is a deployment node; the relationship with it is no part of the model and was left out", c4model.Quote(name))
 		return nil, nil
 	}
 	return []*node{e.node}, nil
@@ -131,7 +133,7 @@ func (p *parser) removeRelationships(b *block, s statement, sources, destination
 		}
 	}
 	if removed == 0 {
-		p.warn(s.at, "%s removes no relationship, since none is declared above", clip(s.text()))
+		p.warn(s.at, "%s removes no relationship, since none is declared above", c4model.Quote(s.text()))
 	}
 	p.steps += len(p.links)
 	if err := p.step(s, 2); err != nil {
@@ -238,7 +240,7 @@ func (p *parser) inArchetypes(s statement) error {
 	case name == "":
 		name = word
 	case archetypeKeywords[name]:
-		return p.refuse(s, "the archetype name "+clip(name), "a word that is no keyword")
+		return p.refuse(s, "the archetype name "+c4model.Quote(name), "a word that is no keyword")
 	case a.keyword == kwArrow:
 		name = kwArrow + name // relationships have names of their own: "--name->"
 	}
@@ -328,7 +330,7 @@ func (p *parser) applyArrowArchetype(s statement, operator string, l *link) erro
 	if name := arrowArchetype(operator); name != "" {
 		word = kwArrow + name
 		if p.archetypes[word] == nil {
-			return p.refuse(s, "the unknown archetype "+clip(operator), "-> or an archetype declared above")
+			return p.refuse(s, "the unknown archetype "+c4model.Quote(operator), "-> or an archetype declared above")
 		}
 	}
 	described, built := l.Description != "", l.Technology != ""

@@ -102,7 +102,7 @@ func (r *jobRun) push(ctx context.Context, b *backend, c memory.Caller) (memory.
 	if in := r.e.input; in.ModelFile != "" {
 		p.Model, p.Bindings, p.Source = in.Model, in.Bindings, in.ModelFile
 	}
-	if p.Verdicts, err = r.e.judge(ctx, b, c, r.out.Report); err != nil {
+	if p.Verdicts, err = judge(ctx, b, c, r.e.repo, r.e.input, r.out.Report); err != nil {
 		return memory.RunAnswer{}, err
 	}
 	return b.PushRun(ctx, c, p)

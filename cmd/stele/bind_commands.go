@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/drift/bind"
+	"github.com/stele-dev/stele/drift/report"
 	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
@@ -213,9 +213,8 @@ func (a *app) choose(out *accepted) error {
 
 // printPatch prints what accepting would change, as git shows it.
 func (a *app) printPatch(w *bindings, suggestions []bind.Suggestion) error {
-	before, err := os.ReadFile(filepath.Join(w.place.home(), config.RepositoryFile))
-	isNew := errors.Is(err, os.ErrNotExist)
-	if err != nil && !isNew {
+	before, err := os.ReadFile(filepath.Join(w.place.home(), config.RepositoryFile)) // nil where there is none
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return problem.New(problem.Unavailable, w.place.settings(), "the file cannot be read", "make it readable").Because(err)
 	}
 	after, err := adding(suggestions)(before)
@@ -223,22 +222,8 @@ func (a *app) printPatch(w *bindings, suggestions []bind.Suggestion) error {
 		return err
 	}
 	name := w.place.settings()
-	text := patchOf(name, before, after, isNew)
+	text := string(report.Unified(name, before, after))
 	return a.answer(map[string]any{"file": name, "patch": text}, func(p *printer) { fmt.Fprint(p.w, text) })
-}
-
-// patchOf is the diff of one file as `git apply` takes it; "" when nothing changes.
-func patchOf(name string, before, after []byte, isNew bool) string {
-	lines := diff.Diff("a", before, "b", after)
-	if lines == nil {
-		return ""
-	}
-	_, hunks, _ := strings.Cut(string(lines), "\n+++ b\n")
-	from, mode := "a/"+name, ""
-	if isNew {
-		from, mode = "/dev/null", "new file mode 100644\n"
-	}
-	return fmt.Sprintf("diff --git a/%s b/%s\n%s--- %s\n+++ b/%s\n%s", name, name, mode, from, name, hunks)
 }
 
 func (a *app) bindSetCommand() *cobra.Command {

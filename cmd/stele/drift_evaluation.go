@@ -117,12 +117,7 @@ func projectRoot(top, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for at := relative; at != "."; at = path.Dir(at) {
-		if info, err := os.Stat(filepath.Join(top, filepath.FromSlash(at), config.RepositoryFile)); err == nil && info.Mode().IsRegular() {
-			return at, nil
-		}
-	}
-	return "", nil
+	return config.NearestRepository(top, filepath.Join(top, filepath.FromSlash(relative))), nil
 }
 
 // inRepository gives a path of this machine relative to the top of the repository it lies in, "." for the top. What lies

@@ -14,6 +14,7 @@ import (
 	"github.com/stele-dev/stele/drift"
 	"github.com/stele-dev/stele/drift/evidence"
 	"github.com/stele-dev/stele/internal/config/checkout"
+	"github.com/stele-dev/stele/internal/git"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -117,7 +118,7 @@ func (e *driftEvaluation) push(ctx context.Context, a *app, r *drift.Report, o p
 		// What the server said itself is no news from the repository.
 		p.Bindings = slices.DeleteFunc(slices.Clone(in.Bindings), func(b c4model.Binding) bool { return b.Source == memory.ServerBinding })
 	}
-	if p.Verdicts, err = e.judge(ctx, b, c, r); err != nil {
+	if p.Verdicts, err = judge(ctx, b, c, e.repo, e.input, r); err != nil {
 		return nil, err
 	}
 	answer, err := b.PushRun(ctx, c, p)
@@ -127,8 +128,13 @@ func (e *driftEvaluation) push(ctx context.Context, a *app, r *drift.Report, o p
 	return &answer, nil
 }
 
-// judge looks at everything on the watch list, page by page.
-func (e *driftEvaluation) judge(ctx context.Context, b *backend, c memory.Caller, r *drift.Report) ([]evidence.Verdict, error) {
+// watcher tells what a run is asked about: the domain at the database or of a server.
+type watcher interface {
+	Watch(ctx context.Context, c memory.Caller, after string) (memory.WatchList, error)
+}
+
+// judge looks at everything on the watch list, page by page, from the commit of a report.
+func judge(ctx context.Context, b watcher, c memory.Caller, repo *git.Repository, in *drift.Input, r *drift.Report) ([]evidence.Verdict, error) {
 	var watched []evidence.Watched
 	for after := ""; ; {
 		list, err := b.Watch(ctx, c, after)
@@ -140,7 +146,7 @@ func (e *driftEvaluation) judge(ctx context.Context, b *backend, c memory.Caller
 			break
 		}
 	}
-	return evidence.Evaluate(ctx, e.repo, r.Commit, drift.Aim(e.input, r, watched))
+	return evidence.Evaluate(ctx, repo, r.Commit, drift.Aim(in, r, watched))
 }
 
 // identity is what the repository is known by: its remote, else the name of its folder.

@@ -13,7 +13,6 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/stele-dev/stele/drift"
-	"github.com/stele-dev/stele/drift/evidence"
 	"github.com/stele-dev/stele/drift/github"
 	"github.com/stele-dev/stele/internal/config/checkout"
 	"github.com/stele-dev/stele/internal/git"
@@ -193,7 +192,7 @@ func (r *driftRunner) run(ctx context.Context, org, project uuid.UUID) error {
 		if in.ModelFile != "" {
 			push.Model, push.Bindings, push.Source = in.Model, in.Bindings, in.ModelFile
 		}
-		if push.Verdicts, err = r.judge(ctx, c, repo, in, report); err != nil {
+		if push.Verdicts, err = judge(ctx, r.b.local, c, repo, in, report); err != nil {
 			return err
 		}
 	}
@@ -216,22 +215,6 @@ func (r *driftRunner) withStoredModel(ctx context.Context, c memory.Caller, sour
 	}
 	source.Model, source.Bindings = view.Model(), view.Bindings
 	return source.Load(ctx, tip.ID)
-}
-
-// judge looks at everything on the watch list.
-func (r *driftRunner) judge(ctx context.Context, c memory.Caller, repo *git.Repository, in *drift.Input, report *drift.Report) ([]evidence.Verdict, error) {
-	var watched []evidence.Watched
-	for after := ""; ; {
-		list, err := r.b.local.Watch(ctx, c, after)
-		if err != nil {
-			return nil, err
-		}
-		watched = append(watched, list.Memories...)
-		if after = list.Next; after == "" {
-			break
-		}
-	}
-	return evidence.Evaluate(ctx, repo, report.Commit, drift.Aim(in, report, watched))
 }
 
 // branches asks GitHub whether a branch has a commit, when it was told how to.

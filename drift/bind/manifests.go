@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/stele-dev/stele/drift/imports"
 )
 
 // Bounds of what is read for names.
@@ -55,7 +57,7 @@ func addManifests(in Input, folders map[string]*target, projects [][]string) {
 			t.add(words(strings.TrimSuffix(base, path.Ext(base))), projects, ownName, byManifest, "its "+base)
 			continue
 		}
-		if in.Read == nil || read >= maxManifests || foreign(inside) || t == nil && !composeFile.MatchString(base) {
+		if in.Read == nil || read >= maxManifests || imports.IsForeign(inside) || t == nil && !composeFile.MatchString(base) {
 			continue
 		}
 		isReadme := strings.EqualFold(base, "readme.md")

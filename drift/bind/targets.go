@@ -8,14 +8,6 @@ import (
 	"github.com/stele-dev/stele/drift/imports"
 )
 
-// foreignFolders hold what the project did not write; nothing in them is proposed.
-var foreignFolders = map[string]bool{
-	"vendor": true, "node_modules": true, "third_party": true, "third-party": true, "thirdparty": true, "bower_components": true,
-	"dist": true, "build": true, "out": true, "target": true, "bin": true, "obj": true, "coverage": true, "__pycache__": true,
-	"generated": true, "gen": true, "__generated__": true,
-	"testdata": true, "fixtures": true, "__fixtures__": true, "__snapshots__": true, "__mocks__": true, "mocks": true,
-}
-
 // sideFolders hold what is rarely meant by an element of the same name as something inside them.
 var sideFolders = map[string]bool{
 	"test": true, "tests": true, "__tests__": true, "spec": true, "specs": true, "e2e": true, "testing": true, "integration-tests": true,
@@ -73,7 +65,7 @@ func survey(in Input) []*target {
 	var order []*target
 	for _, name := range in.Files {
 		inside := relative(in.Root, name)
-		if foreign(inside) {
+		if imports.IsForeign(inside) {
 			continue
 		}
 		language := imports.LanguageOf(name)
@@ -195,16 +187,6 @@ func shared(folders map[string]*target) {
 			t.add(w[1:], nil, withoutProject, byPath, "the folder")
 		}
 	}
-}
-
-// foreign tells that the project did not write a file.
-func foreign(name string) bool {
-	for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
-		if base := path.Base(folder); foreignFolders[strings.ToLower(base)] || strings.HasPrefix(base, ".") {
-			return true
-		}
-	}
-	return false
 }
 
 func side(folder string) bool {

@@ -37,9 +37,6 @@ type Rename struct {
 	To   string `json:"to"`
 }
 
-// Half tells whether at least half the lines are gone.
-func (r Rewrite) Half() bool { return r.Lines > 0 && 2*r.Gone >= r.Lines }
-
 // Rewritten compares the lines of files at two commits. Renames are followed; blanks, breaks of lines, quotes and commas
 // are not compared, so that formatting is no rewrite; a line that moved between the files is still there. nil means that
 // there is nothing to compare: none of the files was there, or they are more than MaxRewriteFiles.

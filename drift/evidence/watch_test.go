@@ -196,7 +196,7 @@ func TestEvaluateMeasuresWhereEvidenceWas(t *testing.T) {
 	w := evidence.Watched{ID: "w", Patterns: []string{"core/**"}, Seen: seen,
 		Claims: []evidence.WatchedClaim{{Text: "drainPool", Kind: evidence.Symbol, Evidence: true, Where: []string{"pool/pool.go"}}}}
 	v := evaluate(t, open(t, g), w)
-	if v.Rewrite == nil || !slices.Equal(v.Rewrite.Files, []string{"core/pool.go"}) || !v.Rewrite.Half() {
+	if v.Rewrite == nil || !slices.Equal(v.Rewrite.Files, []string{"core/pool.go"}) || v.Rewrite.Percent() < 50 {
 		t.Errorf("rewritten: %+v", v.Rewrite)
 	}
 }
@@ -291,7 +291,7 @@ func TestRewritten(t *testing.T) {
 			if r.Commit != nil {
 				by = r.Commit.Subject
 			}
-			if r.Gone != tc.gone || r.Half() != tc.half || by != tc.by || files[0] == "a.go" && len(files) == 1 && r.Lines != 22 {
+			if r.Gone != tc.gone || (r.Percent() >= 50) != tc.half || by != tc.by || files[0] == "a.go" && len(files) == 1 && r.Lines != 22 {
 				t.Errorf("%d of %d gone by %q, want %d by %q", r.Gone, r.Lines, by, tc.gone, tc.by)
 			}
 		})

@@ -31,19 +31,40 @@ type resolver interface {
 	dependencies() []ManifestDependency
 }
 
-// A family is the languages that import each other.
-type family struct {
+// Family names the languages that import each other.
+type Family string
+
+// The families.
+const (
+	GoFamily         Family = "Go"
+	PythonFamily     Family = "Python"
+	RustFamily       Family = "Rust"
+	DotNetFamily     Family = ".NET"
+	JavaScriptFamily Family = "JavaScript"
+	JVMFamily        Family = "JVM"
+)
+
+var families = []struct {
+	name      Family
 	languages []Language
 	make      func(repo *repository) resolver
+}{
+	{GoFamily, []Language{Go}, newGoResolver},
+	{PythonFamily, []Language{Python}, newPythonResolver},
+	{RustFamily, []Language{Rust}, newRustResolver},
+	{DotNetFamily, []Language{CSharp}, newCSharpResolver},
+	{JavaScriptFamily, []Language{TypeScript, JavaScript, Svelte, Vue}, newTypeScriptResolver},
+	{JVMFamily, []Language{Java, Kotlin, Scala}, newJVMResolver},
 }
 
-var families = []family{
-	{[]Language{Go}, newGoResolver},
-	{[]Language{Python}, newPythonResolver},
-	{[]Language{Rust}, newRustResolver},
-	{[]Language{CSharp}, newCSharpResolver},
-	{[]Language{TypeScript, JavaScript, Svelte, Vue}, newTypeScriptResolver},
-	{[]Language{Java, Kotlin, Scala}, newJVMResolver},
+// FamilyOf gives the family of a language; "" for one whose imports are not resolved.
+func FamilyOf(language Language) Family {
+	for _, f := range families {
+		if slices.Contains(f.languages, language) {
+			return f.name
+		}
+	}
+	return ""
 }
 
 // Resolver says what the imports of one commit mean. It is safe for concurrent use.

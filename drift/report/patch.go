@@ -44,7 +44,7 @@ func Patch(r *drift.Report, read func(name string) ([]byte, error)) ([]byte, err
 		after[name] = m.bytes()
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
-		out.Write(unified(name, p.before[name], after[name]))
+		out.Write(Unified(name, p.before[name], after[name]))
 	}
 	return out.Bytes(), nil
 }
@@ -193,8 +193,8 @@ func settled(text []byte, fix drift.Fix) ([]byte, error) {
 	return config.SetBinding(text, fix.Element, globs...)
 }
 
-// unified is the diff of one file as git writes it; before is nil for a new file, and nothing when both are equal.
-func unified(name string, before, after []byte) []byte {
+// Unified is the diff of one file as git writes it; before is nil for a new file, and nothing when both are equal.
+func Unified(name string, before, after []byte) []byte {
 	lines := diff.Diff("a", before, "b", after)
 	if lines == nil {
 		return nil
