@@ -148,10 +148,6 @@ func (s *Service) Confirm(ctx context.Context, c Caller, r ConfirmRequest) (Memo
 		if err != nil {
 			return err
 		}
-		seen, err = s.assume(ctx, tx, c, seen)
-		if err != nil {
-			return err
-		}
 		if err := tx.Confirm(ctx, Confirmation{Memory: rec.ID, At: now, Seen: seen, ClearDoubts: true, Reviewed: true}); err != nil {
 			return err
 		}
@@ -169,19 +165,6 @@ func (s *Service) Confirm(ctx context.Context, c Caller, r ConfirmRequest) (Memo
 		return Memory{}, fmt.Errorf("confirm: %w", err)
 	}
 	return m, nil
-}
-
-// assume gives what a caller who names no commit is taken to have seen: the newest commit that a tracked run compared. Without
-// one, nil.
-func (s *Service) assume(ctx context.Context, v View, c Caller, seen *Seen) (*Seen, error) {
-	if seen != nil && seen.Commit != "" || c.Project == uuid.Nil {
-		return seen, nil
-	}
-	runs, err := v.Runs(ctx, c.Project, RunQuery{Tracked: true, Limit: 1})
-	if err != nil || len(runs) == 0 {
-		return seen, err
-	}
-	return &Seen{Commit: runs[0].Commit, Branch: runs[0].Branch, Assumed: true}, nil
 }
 
 // notStale compares what the caller decided on with what is there.

@@ -285,8 +285,10 @@ func (s *Service) place(ctx context.Context, tx Tx, c Caller, d *draft, out *Rem
 	if merged != nil {
 		return s.restate(ctx, tx, c, merged, r, at, d, out)
 	}
-	if r.Seen, err = seenOn(ctx, tx, c, d.Seen, r.Elements, r.Paths); err != nil {
-		return err
+	if d.Imported == nil { // what an import brings was written before some other state
+		if r.Seen, err = seenOn(ctx, tx, c, d.Seen, r.Elements, r.Paths); err != nil {
+			return err
+		}
 	}
 	if err := titleFree(ctx, tx, space.ID, r.Title, old); err != nil {
 		return err

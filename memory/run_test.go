@@ -249,6 +249,21 @@ func TestRunFollowsEvidence(t *testing.T) {
 	}
 }
 
+func TestWhoNamesNoCommitSawTheLastRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	before := w.remember(memory.RememberRequest{Content: "written before any run", Elements: []string{"shop.api"}}).Memory
+	w.pushed(3)
+	after := w.remember(memory.RememberRequest{Content: "written over the network", Elements: []string{"shop.api"}}).Memory
+	named := w.remember(memory.RememberRequest{Content: "written in a checkout", Elements: []string{"shop.api"}, Seen: &memory.Seen{Commit: commit(2)}}).Memory
+	if before.Seen != nil || after.Seen == nil || after.Seen.Commit != commit(3) || after.Seen.Branch != "main" || !after.Seen.Assumed {
+		t.Errorf("before %+v, after %+v", before.Seen, after.Seen)
+	}
+	if named.Seen == nil || named.Seen.Commit != commit(2) || named.Seen.Assumed {
+		t.Errorf("named %+v", named.Seen)
+	}
+}
+
 func TestRunsAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)

@@ -145,8 +145,17 @@ func GroundPatterns(m ModelView, elements, paths []string) []string {
 }
 
 // seenOn completes what a writer saw: the state of the files that a run will look at for a memory with these elements and
-// paths.
+// paths. Who names no commit is taken to have seen the newest that a tracked run compared; without one, nil.
 func seenOn(ctx context.Context, v View, c Caller, seen *Seen, elements []ElementRef, paths []string) (*Seen, error) {
+	if (seen == nil || seen.Commit == "") && c.Project != uuid.Nil {
+		runs, err := v.Runs(ctx, c.Project, RunQuery{Tracked: true, Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(runs) > 0 {
+			return &Seen{Commit: runs[0].Commit, Branch: runs[0].Branch, Assumed: true}, nil
+		}
+	}
 	if seen == nil || seen.TreeOf == nil {
 		return seen, nil
 	}
