@@ -49,7 +49,7 @@ func TestRenameCarriesMemories(t *testing.T) {
 	w := newWorld(t, nil)
 	ctx := context.Background()
 	for _, scope := range []memory.Scope{memory.Project, memory.Personal, memory.Organization} {
-		w.remember(memory.RememberRequest{Content: "never twice", Scope: scope, Elements: []string{"shop.api"}})
+		w.remember(memory.RememberRequest{Content: "never twice, says the " + string(scope), Scope: scope, Elements: []string{"shop.api"}})
 	}
 	r := w.importModel(func(im *memory.ModelImport) {
 		for i := range im.Model.Elements {

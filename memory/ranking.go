@@ -345,7 +345,7 @@ func (s Search) Near(e Evidence) (relevance float64, ok bool) {
 	return relevance, relevance > 0 && s.Ranking.Relevance(e.Cosine, s.Words.Coverage(e.Matched)) >= floor
 }
 
-// relevant keeps the candidates that are near the query and within BestShare of the best of those.
+// relevant keeps the candidates that are near the query and within Share of the best of those.
 func (s Search) relevant(found []Candidate) []Candidate {
 	if s.Browse {
 		return found
@@ -358,5 +358,5 @@ func (s Search) relevant(found []Candidate) []Candidate {
 		}
 		return !ok
 	})
-	return slices.DeleteFunc(near, func(c Candidate) bool { return s.factors(c).Relevance < s.Ranking.BestShare*best })
+	return slices.DeleteFunc(near, func(c Candidate) bool { return s.factors(c).Relevance < s.Share()*best })
 }

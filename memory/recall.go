@@ -261,9 +261,6 @@ func (a *answer) find(ctx context.Context, keys []SpaceKey) error {
 		Spaces: a.spaces, Browse: a.query.browse, Terms: a.query.terms, Model: a.query.model, Vector: a.query.vector, ModelFloor: a.embedder.Thresholds().Floor,
 		Ranking: a.ranking, At: a.at(), Expired: a.request.IncludeExpired, Limit: a.request.Limit,
 	}
-	if len(a.search.Vector) == 0 {
-		a.search.Ranking.BestShare = a.ranking.WordsShare
-	}
 	if err := a.narrow(ctx); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 //
 //  1. live memories of Spaces that have not expired at At, unless Expired, and that Narrow admits;
 //  2. of these, when Browse is false, those with a word of Terms or a vector of Model;
-//  3. of these, those above their floor by coverage, and within BestShare of the best relevance among them.
+//  3. of these, those above their floor by coverage, and within Share of the best relevance among them.
 //
 // N and df of Words count everything of step 1 before Narrow.
 type Search struct {
@@ -42,6 +42,14 @@ type Found struct {
 
 // ByVector tells whether meaning takes part.
 func (s Search) ByVector() bool { return !s.Browse && s.Model != "" && s.Vector != nil }
+
+// Share is the share of the best relevance that a result needs.
+func (s Search) Share() float64 {
+	if s.ByVector() {
+		return s.Ranking.BestShare
+	}
+	return s.Ranking.WordsShare
+}
 
 // Score is the score of a candidate, Words being weighed and Best known.
 func (s Search) Score(c Candidate) float64 { return s.among(s.factors(c)).Score() }

@@ -304,7 +304,7 @@ func (m *searcher) least(found []memory.Candidate) float64 {
 func (m *searcher) promising(left []candidate, best, least float64) int {
 	n, _ := slices.BinarySearchFunc(left, least, func(c candidate, least float64) int {
 		wanted := c.relevance*m.search.Ranking.MaxStanding() >= least*slack || c.relevance > m.search.Best
-		if wanted && c.relevance >= m.search.Ranking.BestShare*best*slack {
+		if wanted && c.relevance >= m.search.Share()*best*slack {
 			return -1
 		}
 		return 1
@@ -352,7 +352,7 @@ func (m *searcher) relevance() []candidate {
 		for _, f := range out {
 			best = max(best, f.relevance)
 		}
-		out = slices.DeleteFunc(out, func(f candidate) bool { return f.relevance < m.search.Ranking.BestShare*best })
+		out = slices.DeleteFunc(out, func(f candidate) bool { return f.relevance < m.search.Share()*best })
 	}
 	slices.SortFunc(out, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.relevance, a.relevance), cmp.Compare(a.space, b.space), cmp.Compare(a.seq, b.seq))

@@ -94,7 +94,7 @@ const (
 // match adds up the weight of the query's words in each memory.
 //
 // It leaves out what cannot be a result, and nothing else (the idea of MaxScore). Words are read from the rarest on. least
-// is the least weight of a result as far as is known: the floor's share of all words, and BestShare of the best memory
+// is the least weight of a result as far as is known: the floor's share of all words, and Share of the best memory
 // seen. Once the words that are left weigh less than that together, a memory that has only those is no result, so their
 // postings, which are nearly all there are, need not be read: they are looked up for the memories that may still get
 // there. To know the best early, the leaders of each round are looked up in the words that are left.
@@ -111,7 +111,7 @@ func (m *searcher) match(ctx context.Context) error {
 		return m.read(ctx, words)
 	}
 	least := m.search.Ranking.LexicalFloor * float64(m.search.Words.All) * slack
-	share := m.search.Ranking.BestShare * slack
+	share := m.search.Share() * slack
 	left := m.search.Words.Seen
 	if m.search.Narrow.None() && len(words) > 0 {
 		least = max(least, share*float64(words[0].Weight)) // some memory has the rarest word

@@ -18,7 +18,7 @@ import (
 //	standing   what else the score needs: one lookup in memories by its index for each candidate, or, when browsing, all
 //	           live memories of the spaces; here kinds are sorted out
 //	bar        the most relevance among all of standing
-//	held       those within BestShare of the best, with what each may be the best of the query with (memory.Factors.Held)
+//	held       those within Share of the best, with what each may be the best of the query with (memory.Factors.Held)
 //	(final)    these by score, nearer element, newer confirmed_at and handle, each with the most relevance and the most Held
 //
 // What is inside a LATERAL with OFFSET 0 runs once per row before it, whatever the planner believes about the sizes. The
@@ -102,7 +102,7 @@ func (q *rankQuery) ordered() string {
 	}, " * ")
 	near, share := "", "1"
 	if !q.Browse {
-		near = fmt.Sprintf("\n\tWHERE relevance >= %s::float8 * greatest(%s::float8, (SELECT relevance FROM bar))", q.arg(r.BestShare), q.arg(q.best))
+		near = fmt.Sprintf("\n\tWHERE relevance >= %s::float8 * greatest(%s::float8, (SELECT relevance FROM bar))", q.arg(q.Share()), q.arg(q.best))
 		// Without a best nothing is above it.
 		share = fmt.Sprintf("power(least(1, coalesce(held / nullif(greatest(%s::float8, (SELECT max(held) FROM held)), 0), 1)), %s::float8)",
 			q.arg(q.Best), q.arg(r.AdvantagePower))
