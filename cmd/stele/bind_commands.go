@@ -53,8 +53,9 @@ func (a *app) bindSuggestCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "suggest [ELEMENT…]", Short: "Propose files for elements that have none, by their names",
 		Long: "Compare the names of unbound elements with folders, files, manifests, services\n" +
-			"of compose files and titles of readmes. Only what is unique is proposed. Of\n" +
-			"suggestions of confidence 0.9 and more, at least nine in ten are right.",
+			"of compose files and titles of readmes. Only what is unique is proposed. Most\n" +
+			"suggestions of confidence 0.9 and more are right: 14 of 17 on models that the\n" +
+			"rules had not seen. Read them before you commit.",
 		Example: "  stele bind suggest\n  stele bind suggest --patch --min-confidence 0.9 | git apply",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkConfidence(least); err != nil {

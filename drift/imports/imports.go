@@ -27,8 +27,9 @@ const (
 
 // Facts are what one file says by itself.
 type Facts struct {
-	// Packages are the packages or namespaces the file declares (Go: one name; Java, Kotlin, Scala: one dotted name; C#: any
-	// number of dotted names). Empty where the language has none.
+	// Packages are the packages or namespaces the file declares (Go: one name; Java, Kotlin: one dotted name; Scala: one dotted
+	// name for each package clause, outer before inner, so that nested ones give several; C#: any number of dotted names). Empty
+	// where the language has none.
 	Packages []string `json:"packages,omitempty"`
 	// Types are the names of the top-level types a file declares, where other files import types and not files (Java, Kotlin,
 	// Scala, C#).
