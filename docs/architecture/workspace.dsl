@@ -251,6 +251,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/internal/loopback"
                         }
                     }
+                    webhook = component "Webhook" "Posts signed messages to an address outside, and to none inside the network." "Go" {
+                        properties {
+                            path "/internal/webhook"
+                        }
+                    }
                     problem = component "Problem" "The one error for people: what was wrong, where, and how to fix it." "Go" {
                         properties {
                             path "/internal/problem"
@@ -413,6 +418,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.action -> stele.program.git "Finds the commit to compare with, fetches what is missing"
         stele.program.action -> stele.program.loopback "Sends a token in plain nowhere else"
         stele.program.action -> stele.program.problem "Says which input is wrong"
+        stele.program.webhook -> stele.program.problem "Says why a message did not arrive"
         stele.program.cli -> stele.program.imports "Keeps what files import between runs"
         stele.program.drift -> stele.program.c4 "Reads elements, relationships and bindings"
         stele.program.drift -> stele.program.formats "Reads the model of a commit"
