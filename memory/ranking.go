@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -110,6 +111,13 @@ type Standing struct {
 	IgnoredBy   int  // reporting sessions it was served to without citation
 	Doubted     bool // in doubt or disputed
 	Unreviewed  bool
+}
+
+// continuing is the ranking of a question about earlier work: outcomes of sessions weigh as much as pitfalls.
+func (r Ranking) continuing() Ranking {
+	r.Kind = maps.Clone(r.Kind)
+	r.Kind[SessionOutcome] = max(r.Kind[SessionOutcome], r.Kind[Pitfall])
+	return r
 }
 
 // Factors computes the parts of a score at a moment, of a memory as relevant as the best of its query. semantic is the cosine of both vectors, nil when either side has

@@ -261,6 +261,9 @@ func (a *answer) find(ctx context.Context, keys []SpaceKey) error {
 		Spaces: a.spaces, Browse: a.query.browse, Terms: a.query.terms, Model: a.query.model, Vector: a.query.vector, ModelFloor: a.embedder.Thresholds().Floor,
 		Ranking: a.ranking, At: a.at(), Expired: a.request.IncludeExpired, Limit: a.request.Limit,
 	}
+	if a.request.Continuing {
+		a.search.Ranking = a.ranking.continuing()
+	}
 	if err := a.narrow(ctx); err != nil {
 		return err
 	}
@@ -337,6 +340,13 @@ func (a *answer) narrow(ctx context.Context) error {
 			return err
 		}
 		n.ByElement, n.Elements = true, family(all, e.ID)
+	}
+	if len(a.request.Within) > 0 {
+		all, err := a.view.Elements(ctx, a.caller.Project, false)
+		if err != nil {
+			return err
+		}
+		n.ByElement, n.Elements = true, families(all, a.request.Within)
 	}
 	if len(a.request.Paths) > 0 {
 		owners, memories, err := about(ctx, a.view, a.caller.Project, a.spaces, a.request.Paths)

@@ -33,20 +33,17 @@ const (
 
 // Remember stores one fact, or confirms the memory it restates. docs/architecture.md tells the steps. Errors are *problem.Error; nothing is stored then.
 func (s *Service) Remember(ctx context.Context, c Caller, r RememberRequest) (RememberResponse, error) {
-	if err := c.check(); err != nil {
-		return RememberResponse{}, err
-	}
-	d, err := s.draft(c, r)
+	p, err := s.Prepare(ctx, c, r)
 	if err != nil {
 		return RememberResponse{}, err
 	}
-	d.index = IndexOf(&Memory{Title: d.Title, Content: d.Content, Why: d.Why, Tags: d.Tags}) // not under the lock
-	d.vector, d.model, d.refused = s.embedForWrite(ctx, d.embeddingText())
-
+	d := p.draft
 	var out RememberResponse
 	err = s.write(ctx, c, []SpaceKey{d.space}, func(tx Tx) error {
-		out = RememberResponse{SimilarTo: []Similar{}, Redacted: slices.Clone(d.redacted), Warnings: slices.Clone(d.warnings)}
-		return once(ctx, tx, c, s.now(), VerbRemember, r, &out, func() error { return s.place(ctx, tx, c, d, &out) })
+		return once(ctx, tx, c, s.now(), VerbRemember, r, &out, func() (err error) {
+			out, err = s.Place(ctx, tx, c, p)
+			return err
+		})
 	})
 	if err != nil {
 		return RememberResponse{}, fmt.Errorf("remember: %w", err)
@@ -111,8 +108,10 @@ func (s *Service) draft(c Caller, r RememberRequest) (*draft, error) {
 // clean strips private parts, redacts secrets and checks the sizes of every free text. It is the one entrance of text.
 func (d *draft) clean() error {
 	for field, texts := range map[string][]string{"content": {d.Content}, "title": {d.Title}, "why": {d.Why}, "tags": d.Tags} {
-		if slices.ContainsFunc(texts, func(t string) bool { return !utf8.ValidString(t) }) {
-			return problem.Invalidf(field, "the text is not valid UTF-8").Fix("send it as UTF-8")
+		for _, t := range texts {
+			if err := checkUTF8(field, t); err != nil {
+				return err
+			}
 		}
 	}
 	// Looking for secrets takes time; what is far too long even without them is not looked at.
@@ -164,6 +163,13 @@ func (d *draft) clean() error {
 		if err := checkText("tags", t, MaxTagBytes, "a tag is a word or two"); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func checkUTF8(field, text string) error {
+	if !utf8.ValidString(text) {
+		return problem.Invalidf(field, "the text is not valid UTF-8").Fix("send it as UTF-8")
 	}
 	return nil
 }

@@ -91,6 +91,24 @@ type ElementDistance struct {
 	Distance int
 }
 
+// families are several elements with their families, each element at its least distance.
+func families(elements []Element, of []uuid.UUID) []ElementDistance {
+	var out []ElementDistance
+	at := map[uuid.UUID]int{}
+	for _, e := range of {
+		for _, d := range family(elements, e) {
+			n, ok := at[d.ID]
+			if !ok {
+				at[d.ID] = len(out)
+				out = append(out, d)
+				continue
+			}
+			out[n].Distance = min(out[n].Distance, d.Distance)
+		}
+	}
+	return out
+}
+
 // family is an element with its descendants and ancestors, each with its distance.
 func family(elements []Element, of uuid.UUID) []ElementDistance {
 	parent := make(map[uuid.UUID]uuid.UUID, len(elements))

@@ -35,6 +35,8 @@ func Columns() []Column {
 		{Table: "links", Column: "target", Key: []KeyColumn{{"memory_id", "uuid"}, {"ordinal", "integer"}}},
 		{Table: "doubts", Column: "reason", Key: []KeyColumn{{"doubt_id", "uuid"}}},
 		{Table: "remarks", Column: "body", Key: []KeyColumn{{"remark_id", "uuid"}}},
+		{Table: "work_sessions", Column: "body", Key: []KeyColumn{{"session_id", "uuid"}}},
+		{Table: "follow_ups", Column: "body", Key: []KeyColumn{{"follow_up_id", "uuid"}}},
 		{Table: "answers", Column: "body", Key: []KeyColumn{{"key_hash", "bytea"}}, // a hash has no id; its first half is one
 			row: []string{"encode(substring(key_hash FROM 1 FOR 16), 'hex')::uuid::text"}},
 	}

@@ -298,6 +298,10 @@ func (t *tx) Erase(ctx context.Context, r *memory.Record, now time.Time) error {
 		b.Queue(`DELETE FROM `+table+` WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
 	}
 	b.Queue(`UPDATE attachments SET path = '' WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
+	// An outcome tells what its session was about and left to do.
+	b.Queue(`UPDATE follow_ups f SET body = NULL, closed_at = coalesce(f.closed_at, $3) FROM work_sessions s
+		WHERE f.org_id = $1 AND s.org_id = $1 AND s.session_id = f.session_id AND s.outcome_id = $2`, t.org, r.ID, now)
+	b.Queue(`UPDATE work_sessions SET body = NULL WHERE org_id = $1 AND outcome_id = $2`, t.org, r.ID)
 	// No stored answer is given any more but that of this write; Write destroys the rest.
 	b.Queue(`UPDATE organizations SET erasures = erasures + 1 WHERE org_id = $1`, t.org)
 	t.pipeline.later(b)
@@ -359,7 +363,13 @@ func (t *tx) Remark(_ context.Context, id uuid.UUID, text string, at time.Time) 
 func (t *tx) Cite(ctx context.Context, id uuid.UUID, session string, observed bool, now time.Time) error {
 	tag, err := t.tx.Exec(ctx, `INSERT INTO citations (org_id, memory_id, session_id, cited_at, observed) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (org_id, memory_id, session_id) DO NOTHING`, t.org, id, session, now, observed)
-	if err != nil || tag.RowsAffected() == 0 {
+	if err != nil {
+		return err
+	}
+	if tag.RowsAffected() == 0 {
+		if !observed { // what was only seen is now said
+			_, err = t.tx.Exec(ctx, `UPDATE citations SET observed = false WHERE org_id = $1 AND memory_id = $2 AND session_id = $3 AND observed`, t.org, id, session)
+		}
 		return err
 	}
 	_, err = t.tx.Exec(ctx, `UPDATE memories SET citations = citations + 1, unreviewed = false WHERE org_id = $1 AND memory_id = $2`, t.org, id)

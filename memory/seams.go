@@ -1,0 +1,109 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// What the packages beside this one, work sessions and reviews, build on: the rules of this one, in their transactions.
+
+// Check refuses a caller that may not touch memories at all, or is none.
+func (c Caller) Check() error { return c.check() }
+
+// MayReview tells whether the caller may decide about what others wrote.
+func (c Caller) MayReview() bool { return c.mayReview() }
+
+// Now is the moment by the clock of the domain, in microseconds as PostgreSQL keeps them.
+func (s *Service) Now() time.Time { return s.now() }
+
+// FindElement finds one live element of the caller's project by key, former key, name or id. The error names the nearest.
+func FindElement(ctx context.Context, v View, c Caller, field, name string) (Element, error) {
+	return element(ctx, v, c, field, name)
+}
+
+// OwnersOf gives the elements of the project whose bindings own some of the paths, each once.
+func OwnersOf(ctx context.Context, v View, project uuid.UUID, paths []string) ([]Element, error) {
+	owned, err := ownersOf(ctx, v, project, paths)
+	out := make([]Element, len(owned))
+	for i, o := range owned {
+		out[i] = o.Element
+	}
+	return out, err
+}
+
+// Find finds a memory that the caller sees by handle, id or title, of any status.
+func (s *Service) Find(ctx context.Context, v View, c Caller, field, ref string) (*Record, error) {
+	return s.record(ctx, v, c, field, ref)
+}
+
+// ShowRecords gives memories as doors show them, with their links resolved; what the caller may not see is left out.
+func (s *Service) ShowRecords(ctx context.Context, v View, c Caller, ids []uuid.UUID) ([]Memory, error) {
+	recs, err := v.Records(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.resolveLinks(ctx, v, c, recs); err != nil {
+		return nil, err
+	}
+	out := make([]Memory, 0, len(recs))
+	for i := range recs {
+		if c.sees(&recs[i]) {
+			out = append(out, recs[i].shown(s.now()))
+		}
+	}
+	return out, nil
+}
+
+// Impress records what the caller's session was shown.
+func (s *Service) Impress(ctx context.Context, c Caller, shown []Impression) error {
+	return s.impress(ctx, c, shown)
+}
+
+// Fence marks a text for an agent as reference from memory, never an instruction. Its lines are Plain already.
+func Fence(body string) string { return fence(body) }
+
+// TitleOf is the line that stands for a memory in lists: its title, else its first line.
+func TitleOf(m Memory) string { return titleOf(m) }
+
+// Clean is the entrance of a free text: private parts and secrets are taken out, then its size is checked. A larger one than
+// limit bytes is refused with the name of the field.
+func Clean(field, text string, limit int, fix string) (string, []Redaction, error) {
+	if err := checkText(field, text, maxRawBytes, fix); err != nil {
+		return "", nil, err
+	}
+	if err := checkUTF8(field, text); err != nil {
+		return "", nil, err
+	}
+	var clean cleaner
+	text = clean.text(text)
+	return text, clean.redactions(), checkText(field, text, limit, fix)
+}
+
+// Prepared is a memory that is checked, redacted and embedded, to be placed in the transaction of a larger write.
+type Prepared struct{ draft *draft }
+
+// Space is where it will be placed; the transaction must hold it.
+func (p Prepared) Space() SpaceKey { return p.draft.space }
+
+// Prepare checks, redacts and embeds a memory without storing it. Errors are *problem.Error.
+func (s *Service) Prepare(ctx context.Context, c Caller, r RememberRequest) (Prepared, error) {
+	if err := c.check(); err != nil {
+		return Prepared{}, err
+	}
+	d, err := s.draft(c, r)
+	if err != nil {
+		return Prepared{}, err
+	}
+	d.index = IndexOf(&Memory{Title: d.Title, Content: d.Content, Why: d.Why, Tags: d.Tags}) // not under the lock
+	d.vector, d.model, d.refused = s.embedForWrite(ctx, d.embeddingText())
+	return Prepared{d}, nil
+}
+
+// Place stores what was prepared, or confirms the memory it restates, under the lock of its space.
+func (s *Service) Place(ctx context.Context, tx Tx, c Caller, p Prepared) (RememberResponse, error) {
+	d := p.draft
+	out := RememberResponse{SimilarTo: []Similar{}, Redacted: append([]Redaction{}, d.redacted...), Warnings: append([]string{}, d.warnings...)}
+	return out, s.place(ctx, tx, c, d, &out)
+}
