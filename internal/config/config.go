@@ -63,6 +63,10 @@ type Config struct {
 	GitHubToken         string        `env:"GITHUB_TOKEN" help:"lets the server see at GitHub whether a branch has a commit" mask:"all"`
 	GitHubAPI           string        `env:"GITHUB_API_URL" help:"GitHub's API; empty: that of github.com"`
 	GitHubWebhookSecret string        `env:"GITHUB_WEBHOOK_SECRET" help:"secret shared with GitHub's webhooks; empty: none are taken" mask:"all"`
+	DigestSchedule      string        `env:"DIGEST_SCHEDULE" help:"when the server sends digests of the projects: five cron fields, UTC; empty: never"`
+	DigestURL           string        `env:"DIGEST_URL" help:"webhook that digests are posted to" mask:"all"`
+	DigestSecret        string        `env:"DIGEST_SECRET" help:"secret that digests are signed with; empty: unsigned" mask:"all"`
+	DigestAllowPrivate  bool          `env:"DIGEST_ALLOW_PRIVATE" help:"allow a webhook inside the network, and plain http to it"`
 	LogLevel            slog.Level    `env:"LOG_LEVEL" help:"least level written to standard error: debug, info, warn or error; a server that is not told: info"`
 
 	values []Value
@@ -227,6 +231,7 @@ func defaults(e Environment) map[string]string {
 		"embedding_provider":   "builtin",
 		"embedding_dimensions": "0",
 		"embedding_wait":       "250ms",
+		"digest_allow_private": "false",
 		"log_level":            slog.LevelWarn.String(),
 	}
 	maps.Copy(d, e.Defaults)

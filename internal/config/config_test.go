@@ -59,7 +59,8 @@ func TestPrecedence(t *testing.T) {
 		"addr": "default", "metrics_addr": "default", "hosts": "default", "proxies": "default", "rate": "default",
 		"embedding_provider": "default", "embedding_url": "default", "embedding_model": "default", "embedding_api_key": "default",
 		"embedding_dimensions": "default", "embedding_wait": "default", "rewrite_doubt": "default",
-		"github_token": "default", "github_api_url": "default", "github_webhook_secret": "default", "log_level": "file " + e.File(),
+		"github_token": "default", "github_api_url": "default", "github_webhook_secret": "default",
+		"digest_schedule": "default", "digest_url": "default", "digest_secret": "default", "digest_allow_private": "default", "log_level": "file " + e.File(),
 	}
 	if diff := cmp.Diff(want, sources); diff != "" {
 		t.Error(diff)
@@ -89,6 +90,7 @@ func TestSecretsAreMasked(t *testing.T) {
 		c, err := config.Load(environment(t, "", map[string]string{
 			"STELE_DATABASE_URL": dsn, "STELE_DATABASE_OWNER_URL": dsn, "STELE_MASTER_KEY": "hunter2",
 			"STELE_TOKEN": "hunter2", "STELE_SERVER": "https://kim:hunter2@stele.example",
+			"STELE_DIGEST_URL": "https://chat.example/hooks/hunter2", "STELE_DIGEST_SECRET": "hunter2",
 		}))
 		if err != nil {
 			t.Fatal(err)
