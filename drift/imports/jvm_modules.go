@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // jvmModules are the modules of builds with Maven, Gradle and sbt: folders with a build file, and folders around a src.
@@ -16,10 +17,13 @@ type jvmModules struct {
 	built    map[string]bool            // folders with a build file
 	direct   map[string]map[string]bool // module to the modules that it depends on
 	declared []ManifestDependency
+
+	mu      sync.Mutex
+	reached map[string]map[string]bool // module to all that it depends on, told when somebody asks
 }
 
 func readJVMModules(repo *repository) *jvmModules {
-	m := &jvmModules{built: map[string]bool{}, direct: map[string]map[string]bool{}}
+	m := &jvmModules{built: map[string]bool{}, direct: map[string]map[string]bool{}, reached: map[string]map[string]bool{}}
 	for _, file := range repo.named(isBuildFile) {
 		m.built[path.Dir(file)] = true
 	}
@@ -52,19 +56,22 @@ func (m *jvmModules) of(file string) string {
 
 // reaches tells whether a module depends on another by way of others.
 func (m *jvmModules) reaches(from, to string) bool {
-	seen := map[string]bool{from: true}
-	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
-		for next := range m.direct[queue[0]] {
-			if next == to {
-				return true
-			}
-			if !seen[next] {
-				seen[next] = true
-				queue = append(queue, next)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known, ok := m.reached[from]
+	if !ok {
+		known = map[string]bool{}
+		for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+			for next := range m.direct[queue[0]] {
+				if !known[next] {
+					known[next] = true
+					queue = append(queue, next)
+				}
 			}
 		}
+		m.reached[from] = known
 	}
-	return false
+	return known[to]
 }
 
 func (m *jvmModules) depend(manifest string, line int, from, to string) {

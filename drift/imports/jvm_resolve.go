@@ -12,18 +12,26 @@ type jvmResolver struct {
 	facts    map[string]Facts
 	packages map[string][]string // package to the files whose declarations are in it
 	types    map[string][]string // package.Name to the files that declare it
+	places   map[string]jvmPlace // of the files that are in either
 	modules  *jvmModules
+}
+
+// jvmPlace is where a file stands among those that declare the same: what tells which of them another file means.
+type jvmPlace struct {
+	test         bool
+	root, module string // see sourceRoot and jvmModules.of
 }
 
 func newJVMResolver(repo *repository) resolver {
 	r := &jvmResolver{
-		facts: repo.facts, packages: map[string][]string{}, types: map[string][]string{}, modules: readJVMModules(repo),
+		facts: repo.facts, packages: map[string][]string{}, types: map[string][]string{}, places: map[string]jvmPlace{}, modules: readJVMModules(repo),
 	}
 	for _, file := range repo.tree.Files() {
 		facts, ok := repo.facts[file]
 		if !ok || !isJVM(file) {
 			continue
 		}
+		r.places[file] = jvmPlace{IsTest(file), sourceRoot(file), r.modules.of(file)}
 		for _, name := range packagesOf(facts) {
 			if !slices.ContainsFunc(facts.Packages, func(inner string) bool { return strings.HasPrefix(inner, name+".") }) {
 				r.packages[name] = append(r.packages[name], file)
@@ -117,7 +125,7 @@ func (r *jvmResolver) find(file, name string) []string {
 	pkg, last := splitLast(name)
 	if isWildcard(last) {
 		if files := r.packages[pkg]; len(files) > 0 {
-			return r.choose(file, prefer(files, func(f string) bool { return !IsTest(f) }))
+			return r.choose(file, prefer(files, func(f string) bool { return !r.places[f].test }))
 		}
 		name = pkg
 	}
@@ -160,20 +168,22 @@ func (r *jvmResolver) missing(name string) Resolution {
 // choose gives, of files that declare the same, those that a file means: those of its own source folder or module before
 // those of modules that it depends on, before all; and no tests unless there is nothing else.
 func (r *jvmResolver) choose(file string, files []string) []string {
-	files = slices.DeleteFunc(slices.Clone(files), func(f string) bool { return f == file })
+	if slices.Contains(files, file) {
+		files = slices.DeleteFunc(slices.Clone(files), func(f string) bool { return f == file })
+	}
 	if len(files) == 0 {
 		return []string{file}
 	}
-	files = prefer(files, func(f string) bool { return !IsTest(f) || IsTest(file) })
+	at := r.places[file]
+	files = prefer(files, func(f string) bool { return at.test || !r.places[f].test })
 	if len(files) == 1 {
 		return files
 	}
-	module, root := r.modules.of(file), sourceRoot(file)
 	for _, near := range []func(string) bool{
-		func(f string) bool { return sourceRoot(f) == root },
-		func(f string) bool { return r.modules.of(f) == module },
-		func(f string) bool { return r.modules.direct[module][r.modules.of(f)] },
-		func(f string) bool { return r.modules.reaches(module, r.modules.of(f)) },
+		func(f string) bool { return r.places[f].root == at.root },
+		func(f string) bool { return r.places[f].module == at.module },
+		func(f string) bool { return r.modules.direct[at.module][r.places[f].module] },
+		func(f string) bool { return r.modules.reaches(at.module, r.places[f].module) },
 	} {
 		if chosen := prefer(files, near); len(chosen) < len(files) {
 			return chosen
