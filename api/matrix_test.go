@@ -79,6 +79,7 @@ var matrix = map[string]row{
 	"list-organizations": {want: anyone},
 	"list-projects":      {want: anyone},
 	"get-project":        {want: anyone.with(statuses{agentOfDepot: 404})},
+	"set-project":        {body: `{"without_organization":false}`, want: ofShop.only(200, reviewers...)},
 	"create-project":     {body: `{"name":"{new}"}`, want: anyone.only(201, ciCreating, reviewerToken, adminToken)},
 	"add-identities":     {body: `{"identities":["remote:example.org/{new}"]}`, want: anyone.with(statuses{agentOfDepot: 404}).only(200, ciCreating, reviewerToken, adminToken)},
 
@@ -249,7 +250,7 @@ var plain = []string{
 	"accept", "after", "ancestors", "as_of", "author", "badge", "before", "bindings", "branch", "clone_url", "content", "create_projects", "cursor", "decisions", "default_branch", "dry_run", "everywhere", "expires", "explain",
 	"holds", "identities", "include_expired", "kind", "kinds", "limit", "line", "max_tokens", "model", "name", "note", "origin",
 	"path", "paths", "patterns", "query", "reason", "report", "repository", "revision", "role", "schedule", "scope", "seen", "separate", "since", "source", "status", "tags",
-	"task", "title", "tracked", "tracked_branch", "verdicts", "why",
+	"task", "title", "tracked", "tracked_branch", "verdicts", "why", "without_organization",
 }
 
 // Identifiers of another tenant, and of another project, in every argument that takes one: "not found", and not a word.

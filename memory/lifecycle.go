@@ -443,7 +443,7 @@ func (s *Service) List(ctx context.Context, c Caller, r ListRequest) (ListRespon
 		if err != nil {
 			return err
 		}
-		q.Spaces = orderedSpaceIDs(spaces, c.spaceKeys())
+		q.Spaces = allSpaceIDs(spaces, c.spaceKeys())
 		if r.Element != "" {
 			e, err := element(ctx, v, c, "element", r.Element)
 			if err != nil {
@@ -503,7 +503,7 @@ func (s *Service) Timeline(ctx context.Context, c Caller, ref string, limit int)
 		for i, e := range r.Elements {
 			elements[i] = e.ID
 		}
-		ids, err := v.Around(ctx, AroundQuery{Anchor: r.ID, At: r.CreatedAt, Spaces: orderedSpaceIDs(spaces, c.spaceKeys()), Elements: elements, Limit: limit})
+		ids, err := v.Around(ctx, AroundQuery{Anchor: r.ID, At: r.CreatedAt, Spaces: allSpaceIDs(spaces, c.spaceKeys()), Elements: elements, Limit: limit})
 		if err != nil {
 			return err
 		}

@@ -88,7 +88,7 @@ func (s *Service) resolveLinks(ctx context.Context, v View, c Caller, recs []Rec
 	if err != nil {
 		return err
 	}
-	q.Spaces = orderedSpaceIDs(spaces, keys)
+	q.Spaces = allSpaceIDs(spaces, keys)
 	targets, err := v.Targets(ctx, q)
 	if err != nil {
 		return fmt.Errorf("resolve links: %w", err)

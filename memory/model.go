@@ -212,7 +212,7 @@ func (s *Service) planModel(ctx context.Context, v View, c Caller, im ModelImpor
 	if err != nil {
 		return change, report, err
 	}
-	visible := orderedSpaceIDs(spaces, keys)
+	visible := allSpaceIDs(spaces, keys)
 	ids := map[string]uuid.UUID{}
 	for _, e := range plan.Added {
 		ids[e.Key] = newID()

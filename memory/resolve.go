@@ -124,11 +124,22 @@ func byTitle(ctx context.Context, v View, c Caller, title string) (uuid.UUID, er
 	if err != nil {
 		return uuid.Nil, err
 	}
-	return v.ByTitle(ctx, orderedSpaceIDs(spaces, keys), terms.Fold(title))
+	return v.ByTitle(ctx, allSpaceIDs(spaces, keys), terms.Fold(title))
 }
 
-// orderedSpaceIDs gives the ids of the spaces in the order of keys.
+// orderedSpaceIDs gives the ids of the spaces that a question about what is known goes to, in the order of keys. Where the
+// first is of a project that does without the organization's memories, the organization's is left out.
 func orderedSpaceIDs(spaces []Space, keys []SpaceKey) []int32 {
+	without := len(keys) > 0 && keys[0].Scope == Project &&
+		slices.ContainsFunc(spaces, func(sp Space) bool { return sp.SpaceKey == keys[0] && sp.WithoutOrganization })
+	if !without {
+		return allSpaceIDs(spaces, keys)
+	}
+	return allSpaceIDs(spaces, slices.DeleteFunc(slices.Clone(keys), func(k SpaceKey) bool { return k.Scope == Organization }))
+}
+
+// allSpaceIDs gives the ids of all the spaces, in the order of keys: for lists, and for names that somebody has already.
+func allSpaceIDs(spaces []Space, keys []SpaceKey) []int32 {
 	ids := make([]int32, 0, len(spaces))
 	for _, k := range keys {
 		for _, sp := range spaces {

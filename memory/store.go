@@ -37,6 +37,8 @@ type Space struct {
 	SpaceKey
 	ID   int32
 	Live int // memories in recall
+	// WithoutOrganization is the setting of the project whose space it is (ProjectSettings).
+	WithoutOrganization bool
 }
 
 // Record is a memory as stored, with what ranking and rules need beside what doors show. Memory.Elements, Paths, Tags,
@@ -291,6 +293,7 @@ type Tx interface {
 	modelTx
 	answers
 	runTx
+	projectTx
 }
 
 // Shown is what a session was last shown of a memory in more than an index line; zero when it was not.

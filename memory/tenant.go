@@ -54,6 +54,7 @@ type ProjectInfo struct {
 	Name       string    `json:"name"`
 	Identities []string  `json:"identities"`
 	CreatedAt  time.Time `json:"created_at"`
+	ProjectSettings
 }
 
 // EnsureOrganization finds the tenant of that name or makes it. Several processes may do so at once.

@@ -77,6 +77,13 @@ func (c *Client) CreateProject(ctx context.Context, by memory.Caller, name strin
 	return write[memory.ProjectInfo](ctx, c, request{method: http.MethodPost, path: []string{api, "projects"}, body: exact(body), caller: by}, nil)
 }
 
+// ChangeProjectSettings changes what the project decides for itself; what is nil stays.
+func (c *Client) ChangeProjectSettings(ctx context.Context, by memory.Caller, change memory.ProjectSettingsChange) (memory.ProjectInfo, error) {
+	q, err := inProject(by, http.MethodPatch, change)
+	q.lost = repeatable
+	return write[memory.ProjectInfo](ctx, c, q, err)
+}
+
 // AddIdentities makes a project known by further identities.
 func (c *Client) AddIdentities(ctx context.Context, by memory.Caller, project uuid.UUID, identities []string) error {
 	if len(identities) == 0 {

@@ -52,6 +52,17 @@ func (a *API) projects() {
 			p, err := a.service.FindProject(ctx, x.caller, in.Project)
 			return info(p), err
 		})
+	type settings struct {
+		ProjectPath
+		JSON[memory.ProjectSettingsChange]
+	}
+	add(a, endpoint{id: "set-project", method: http.MethodPatch, path: pathProject, tag: tagProjects, writes: true,
+		summary: "Change a project", description: "Changes what a project decides for itself; what is left out stays. Needs the reviewer role.",
+		answers: "The project as it is now.", example: map[string]any{"without_organization": true}},
+		func(ctx context.Context, x *exchange, in *settings) (*answer[memory.ProjectInfo], error) {
+			p, err := a.service.ChangeProjectSettings(ctx, x.caller, in.Sent)
+			return info(p), err
+		})
 	type addingIdentities struct {
 		ProjectPath
 		JSON[addIdentities]

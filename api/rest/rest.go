@@ -35,6 +35,7 @@ type Service interface {
 
 	Projects(ctx context.Context, c memory.Caller) ([]memory.ProjectInfo, error)
 	FindProject(ctx context.Context, c memory.Caller, ref string) (memory.ProjectInfo, error)
+	ChangeProjectSettings(ctx context.Context, c memory.Caller, change memory.ProjectSettingsChange) (memory.ProjectInfo, error)
 	CreateProject(ctx context.Context, c memory.Caller, name string, identities []string) (memory.ProjectInfo, error)
 	AddIdentities(ctx context.Context, c memory.Caller, project uuid.UUID, identities []string) error
 

@@ -212,7 +212,7 @@ func (a *API) describe() {
 	delete(schemas.Map(), "ErrorDetail")
 	for name, s := range schemas.Map() {
 		t := schemas.TypeFromRef("#/components/schemas/" + name)
-		s.Description = cmp.Or(driftDescriptions[name], descriptions[name])
+		s.Description = cmp.Or(contextDescriptions[name], driftDescriptions[name], descriptions[name])
 		if sent[name] {
 			s.Required = required[name]
 		}

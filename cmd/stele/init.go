@@ -247,6 +247,9 @@ func (a *app) projectCommand() *cobra.Command {
 				return a.answer(map[string]any{"projects": projects}, func(p *printer) {
 					for _, project := range projects {
 						p.line("%s  %s", project.ID, p.paint(strong, memory.Line(project.Name)))
+						if project.WithoutOrganization {
+							p.line("%swithout the organization's memories", indent)
+						}
 						for _, identity := range project.Identities {
 							p.line("%s%s", indent, memory.Line(identity))
 						}
@@ -273,6 +276,7 @@ func (a *app) projectCommand() *cobra.Command {
 				})
 			},
 		},
+		a.projectSettingsCommand(),
 	)
 	return c
 }

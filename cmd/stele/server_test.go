@@ -117,6 +117,7 @@ var onServer = []struct {
 }{
 	{"project create", []string{"shop"}, `Made project shop`, exitDone},
 	{"project list", nil, `  shop`, exitDone},
+	{"project settings", []string{"--without-organization=false"}, `  shop\s+memories of the organization: told`, exitDone},
 	{"init", []string{"--no-model"}, `Project shop`, exitDone},
 	{"model check", []string{"MODEL"}, `Would import 1 system, 1 container`, exitDone},
 	{"model import", []string{"MODEL"}, `Imported 1 system, 1 container`, exitDone},

@@ -101,15 +101,16 @@ func (v *view) Spaces(ctx context.Context, keys []memory.SpaceKey) ([]memory.Spa
 		scopes[i], owners[i] = string(k.Scope), k.Owner
 	}
 	rows, err := v.tx.Query(ctx, `
-		SELECT s.scope, s.owner, s.space_id, s.live
+		SELECT s.scope, s.owner, s.space_id, s.live, coalesce(p.without_organization, false)
 		FROM unnest($2::text[], $3::text[]) AS k (scope, owner)
-		JOIN spaces s ON s.org_id = $1 AND s.scope = k.scope AND s.owner = k.owner`, v.org, scopes, owners)
+		JOIN spaces s ON s.org_id = $1 AND s.scope = k.scope AND s.owner = k.owner
+		LEFT JOIN projects p ON p.org_id = $1 AND p.project_id = CASE WHEN s.scope = 'project' THEN s.owner::uuid END`, v.org, scopes, owners)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (memory.Space, error) {
 		var s memory.Space
-		return s, row.Scan(&s.Scope, &s.Owner, &s.ID, &s.Live)
+		return s, row.Scan(&s.Scope, &s.Owner, &s.ID, &s.Live, &s.WithoutOrganization)
 	})
 }
 

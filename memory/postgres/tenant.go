@@ -97,12 +97,12 @@ func (s *Store) Projects(ctx context.Context, org uuid.UUID) ([]memory.ProjectIn
 }
 
 // projectColumns are read by scanProject.
-const projectColumns = `p.project_id, p.name, p.created_at,
+const projectColumns = `p.project_id, p.name, p.created_at, p.without_organization,
 	ARRAY(SELECT i.identity FROM project_identities i WHERE i.org_id = p.org_id AND i.project_id = p.project_id ORDER BY 1)`
 
 func scanProject(row pgx.CollectableRow) (memory.ProjectInfo, error) {
 	var p memory.ProjectInfo
-	err := row.Scan(&p.ID, &p.Name, &p.CreatedAt, &p.Identities)
+	err := row.Scan(&p.ID, &p.Name, &p.CreatedAt, &p.WithoutOrganization, &p.Identities)
 	p.CreatedAt = p.CreatedAt.UTC()
 	return p, err
 }
