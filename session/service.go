@@ -77,8 +77,11 @@ func isKey(ref string) bool {
 }
 
 func unknown(ref string) error {
-	return problem.New(problem.NotFound, clientField, fmt.Sprintf("no work session %q of yours is known here", clip(ref)),
-		"start one with start_work_session (stele session start), or leave the id out")
+	detail := fmt.Sprintf("no work session %q of yours is known here", clip(ref))
+	if isKey(ref) { // nobody gave it
+		detail = "no work session of yours is open here"
+	}
+	return problem.New(problem.NotFound, clientField, detail, "start one with start_work_session (stele session start), or leave the id out")
 }
 
 // clip cuts a text for an error.
