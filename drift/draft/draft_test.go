@@ -191,6 +191,41 @@ func TestProposeOfAProject(t *testing.T) {
 	}
 }
 
+// Of many folders of modules, what was joined once is joined once more, in one place.
+func TestProposeOfManyModules(t *testing.T) {
+	t.Parallel()
+	const folders = 45
+	files := map[string]string{}
+	for n := range folders {
+		for _, module := range []string{"a", "b"} {
+			folder := fmt.Sprintf("group%02d/%s", n, module)
+			files[folder+"/go.mod"] = "module example.org/" + folder + "\n"
+			files[folder+"/x.go"] = big("package x\n")
+		}
+	}
+	repo, _ := commit(t, files)
+	d, err := draft.Propose(t.Context(), draft.Options{Repository: repo, Name: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := parse(t, d.DSL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	containers := 0
+	for _, e := range m.Elements {
+		if e.Level == c4model.Container {
+			containers++
+		}
+	}
+	if containers > 40 || strings.Count(d.DSL, "group07/a") != 1 {
+		t.Errorf("%d containers:\n%s", containers, d.DSL)
+	}
+	if d.Report.Score == nil || *d.Report.Score != 100 || len(d.Report.Findings) > 0 {
+		t.Errorf("findings: %v", d.Report.Findings)
+	}
+}
+
 func TestProposeOfNothing(t *testing.T) {
 	t.Parallel()
 	repo, _ := commit(t, map[string]string{"README.md": "# Notes\n", "examples/a.py": "x = 1\n"})

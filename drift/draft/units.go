@@ -314,15 +314,15 @@ func (p *project) group(units []*unit) []*unit {
 		if members[0].folder == folder && len(members[0].members) == 0 {
 			units = absorb(units, members)
 		} else {
-			units = join(units, &unit{folder: folder, members: members, said: said{name: path.Base(folder)}})
+			units = join(units, members, &unit{folder: folder, members: members, said: said{name: path.Base(folder)}})
 		}
 	}
 	for len(units) > maxContainers {
-		joined := p.smallest(units)
+		small, joined := p.smallest(units)
 		if joined == nil {
 			return units
 		}
-		units = join(units, joined)
+		units = join(units, small, joined)
 	}
 	return units
 }
@@ -343,9 +343,9 @@ func compareUnits(a, b *unit) int {
 	return cmp.Or(strings.Compare(a.folder, b.folder), strings.Compare(a.name, b.name))
 }
 
-// join puts one unit in the place of its members.
-func join(units []*unit, joined *unit) []*unit {
-	out := slices.DeleteFunc(slices.Clone(units), func(u *unit) bool { return slices.Contains(joined.members, u) })
+// join puts one unit in the place of others.
+func join(units, others []*unit, joined *unit) []*unit {
+	out := slices.DeleteFunc(slices.Clone(units), func(u *unit) bool { return slices.Contains(others, u) })
 	out = append(out, joined)
 	slices.SortFunc(out, compareUnits)
 	return out
@@ -372,8 +372,9 @@ func (p *project) family(units []*unit) (folder string, members []*unit) {
 	return folder, members
 }
 
-// smallest joins the smallest units of the folder that has the most of them into one, as many as there are too many.
-func (p *project) smallest(units []*unit) *unit {
+// smallest joins the smallest units of the folder that has the most of them into one, as many as there are too many, and gives
+// them with it. Of units that were joined before, it has the members.
+func (p *project) smallest(units []*unit) (small []*unit, joined *unit) {
 	siblings := map[string][]*unit{}
 	for _, u := range units {
 		if u.elsewhere == nil {
@@ -392,11 +393,12 @@ func (p *project) smallest(units []*unit) *unit {
 	}
 	candidates := siblings[folder]
 	if len(candidates) < 2 {
-		return nil
+		return nil, nil
 	}
 	slices.SortStableFunc(candidates, func(a, b *unit) int { return cmp.Compare(a.size(), b.size()) })
-	joined := &unit{folder: folder, said: said{name: strings.TrimSpace("other " + path.Base(cmp.Or(folder, "modules")))}}
-	for _, u := range candidates[:min(len(candidates), len(units)-maxContainers+1)] {
+	joined = &unit{folder: folder, said: said{name: strings.TrimSpace("other " + path.Base(cmp.Or(folder, "modules")))}}
+	small = candidates[:min(len(candidates), len(units)-maxContainers+1)]
+	for _, u := range small {
 		if len(u.members) > 0 {
 			joined.members = append(joined.members, u.members...)
 		} else {
@@ -407,5 +409,5 @@ func (p *project) smallest(units []*unit) *unit {
 	for _, m := range joined.members {
 		joined.elsewhere = append(joined.elsewhere, m.folder)
 	}
-	return joined
+	return small, joined
 }
