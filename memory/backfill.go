@@ -118,6 +118,10 @@ func (s *Service) fill(ctx context.Context, org uuid.UUID, recs []Record, out *B
 			for i := range now {
 				current[now[i].ID] = &now[i]
 			}
+			embedded, err := tx.Embedded(ctx, ids)
+			if err != nil {
+				return err
+			}
 			for _, n := range members {
 				// Forgotten, erased or changed meanwhile: the vector would be of a text that is no more.
 				r := current[recs[n].ID]
@@ -126,6 +130,9 @@ func (s *Service) fill(ctx context.Context, org uuid.UUID, recs []Record, out *B
 				}
 				if usable(vectors[n]) {
 					err = tx.SetVector(ctx, r.Space, r.Seq, out.Model, vectors[n])
+					if err == nil && !embedded[r.ID] {
+						err = s.noteLate(ctx, tx, r, vectors[n], s.now())
+					}
 					filled++
 				} else {
 					err = tx.RefuseVector(ctx, r.ID, out.Model)

@@ -44,7 +44,7 @@ func (s *Service) compare(ctx context.Context, tx Tx, near []Near, r *Record, d 
 			continue
 		}
 		if len(out.SimilarTo) < maxSimilar {
-			out.SimilarTo = append(out.SimilarTo, Similar{Handle: e.Handle, Title: e.Title, Excerpt: firstLine(e.Content),
+			out.SimilarTo = append(out.SimilarTo, Similar{ID: e.ID, Handle: e.Handle, Title: e.Title, Excerpt: firstLine(e.Content),
 				Cosine: n.Cosine, Overlap: n.Overlap, Differs: differs})
 		}
 	}

@@ -316,6 +316,9 @@ func (s *Service) place(ctx context.Context, tx Tx, c Caller, d *draft, out *Rem
 			return err
 		}
 	}
+	if err := noteSimilar(ctx, tx, r, d, out.SimilarTo); err != nil {
+		return err
+	}
 	if err := tx.Audit(ctx, c, AuditEntry{At: r.CreatedAt, Verb: VerbRemember, Subject: r.ID, Revision: 1, Detail: seenDetail(d.Seen)}); err != nil {
 		return err
 	}

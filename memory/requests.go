@@ -51,12 +51,13 @@ type Restated struct {
 
 // Similar is a near memory the writer may want to supersede.
 type Similar struct {
-	Handle  string  `json:"handle"`
-	Title   string  `json:"title"`
-	Excerpt string  `json:"excerpt"`           // first line
-	Cosine  float64 `json:"cosine"`            // of the vectors
-	Overlap float64 `json:"overlap,omitempty"` // Jaccard of the terms, when there were no vectors
-	Differs string  `json:"differs,omitempty"` // what the same-facts guard found: "numbers: 3 against 4"
+	ID      uuid.UUID `json:"-"`
+	Handle  string    `json:"handle"`
+	Title   string    `json:"title"`
+	Excerpt string    `json:"excerpt"`           // first line
+	Cosine  float64   `json:"cosine"`            // of the vectors
+	Overlap float64   `json:"overlap,omitempty"` // Jaccard of the terms, when there were no vectors
+	Differs string    `json:"differs,omitempty"` // what the same-facts guard found: "numbers: 3 against 4"
 }
 
 // Redaction counts what was removed from a text.

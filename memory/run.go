@@ -42,6 +42,9 @@ type RunPush struct {
 	Bindings []c4model.Binding  `json:"bindings,omitempty"`
 	Source   string             `json:"source,omitempty"`
 	Verdicts []evidence.Verdict `json:"verdicts,omitempty"`
+	// Owners says who owns which files of the repository, as CODEOWNERS does: the last pattern that matches a file decides. Nil
+	// leaves what is known, an empty list takes it back.
+	Owners []OwnerRule `json:"owners,omitzero"`
 }
 
 // RunAnswer says what a pushed run did.
@@ -106,6 +109,7 @@ type Stamp struct {
 	Commit      string // that made it drift
 	Reason      string // words: what, in which commit, by whom
 	Moved       bool   // the files of the element are elsewhere
+	Origin      string // what happened, the same for everything it concerns: commit, space, what
 }
 
 // runView reads runs.
@@ -150,6 +154,8 @@ type runTx interface {
 	// DecideModel closes the model that waits.
 	DecideModel(ctx context.Context, project uuid.UUID, accepted bool, by string, now time.Time) error
 	SetDriftSettings(ctx context.Context, project uuid.UUID, settings DriftSettings) error
+	// SaveOwners replaces what is known of who owns the files of a repository.
+	SaveOwners(ctx context.Context, project uuid.UUID, repository string, rules []OwnerRule) error
 }
 
 // DriftSettings are what drift is told about a project.
@@ -263,6 +269,9 @@ func (p *RunPush) check() error {
 		if len(id) < hashLength || len(id) > maxHash || strings.Trim(id, "0123456789abcdef") != "" {
 			return problem.Invalidf("ancestors", "%q is no commit", clip(id, 80)).Fix("send full hashes")
 		}
+	}
+	if err := checkOwners(p.Owners); err != nil {
+		return err
 	}
 	if p.Model == nil {
 		return nil

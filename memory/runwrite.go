@@ -231,6 +231,11 @@ func (w *runWrite) take(run uuid.UUID) error {
 	}
 	slices.Sort(w.out.Stamped)
 	w.out.Stamped = slices.Compact(w.out.Stamped)
+	if w.p.Owners != nil {
+		if err := w.tx.SaveOwners(w.ctx, w.c.Project, w.p.Repository, w.p.Owners); err != nil {
+			return err
+		}
+	}
 	if err := w.settleOwed(); err != nil {
 		return err
 	}
@@ -261,6 +266,7 @@ func (w *runWrite) keyOf(id uuid.UUID) string {
 // stamps are the events of this run on elements. What concerns two elements stamps neither.
 func (w *runWrite) stamps(run uuid.UUID) []Stamp {
 	var out []Stamp
+	renamings := renamings(w.fresh)
 	for _, f := range w.fresh {
 		if f.Check != drift.Existence && f.Check != drift.LanguageMismatch {
 			continue
@@ -272,6 +278,7 @@ func (w *runWrite) stamps(run uuid.UUID) []Stamp {
 		}
 		out = append(out, Stamp{
 			ID: newID(), Run: run, Element: e.ID, At: at, Fingerprint: f.Fingerprint, Commit: f.Since.Commit, Reason: words(f), Moved: f.Outcome == drift.Moved,
+			Origin: originOf(f, renamings),
 		})
 	}
 	return out
@@ -348,7 +355,7 @@ func (w *runWrite) settleOwed() error {
 			}
 			continue
 		}
-		err := w.doubt(Doubt{Memory: o.Memory, Cause: "drifted", Element: o.Stamp.Element, Since: w.now, Reason: o.Stamp.Reason, Stamp: o.Stamp.ID},
+		err := w.doubt(Doubt{Memory: o.Memory, Cause: "drifted", Element: o.Stamp.Element, Since: w.now, Reason: o.Stamp.Reason, Stamp: o.Stamp.ID, Origin: o.Stamp.Origin},
 			DoubtedMemory{Handle: o.Handle, Kind: o.Kind, Element: o.ElementKey, Cause: "drifted"}, o.Space)
 		if err != nil {
 			return err
@@ -387,7 +394,7 @@ func (w *runWrite) doubtDependencies() error {
 			if !r.ConfirmedAt.Before(at) || w.knew(r.ID, w.verdicts[r.ID], f.Since.Commit) || !r.speaksOf(a) || !r.speaksOf(b) {
 				continue
 			}
-			err := w.doubt(Doubt{Memory: r.ID, Cause: "drifted", Element: a.ID, Since: w.now, Reason: words(f)},
+			err := w.doubt(Doubt{Memory: r.ID, Cause: "drifted", Element: a.ID, Since: w.now, Reason: words(f), Origin: originOf(f, nil)},
 				DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Element: a.Key, Cause: "drifted"}, r.Space)
 			if err != nil {
 				return err
@@ -457,6 +464,7 @@ func (w *runWrite) judgeClaims(r *Record, v evidence.Verdict, known map[int]Evid
 	claims := r.claims()
 	states := map[int]EvidenceState{}
 	var gone []string
+	var origin string
 	for i, verdict := range v.Claims {
 		if i >= len(claims) || claims[i].Text != verdict.Text {
 			break
@@ -472,6 +480,7 @@ func (w *runWrite) judgeClaims(r *Record, v evidence.Verdict, known map[int]Evid
 			if lost(verdict, before, v.SeenIn) {
 				states[i] = EvidenceState{State: evidenceGone, FoundIn: firstPaths(verdict.Before)}
 				gone = append(gone, clip(Line(verdict.String()), 400))
+				origin = cmp.Or(origin, originOfClaim(verdict))
 			}
 		case evidence.NeverFound:
 		}
@@ -484,7 +493,7 @@ func (w *runWrite) judgeClaims(r *Record, v evidence.Verdict, known map[int]Evid
 	if len(gone) == 0 {
 		return nil
 	}
-	return w.doubt(Doubt{Memory: r.ID, Cause: "evidence_gone", Since: w.now, Reason: strings.Join(gone, "; ")},
+	return w.doubt(Doubt{Memory: r.ID, Cause: "evidence_gone", Since: w.now, Reason: strings.Join(gone, "; "), Origin: origin},
 		DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Cause: "evidence_gone", Element: r.firstElement()}, r.Space)
 }
 
@@ -541,7 +550,7 @@ func (w *runWrite) judgeRewrite(r *Record, v evidence.Verdict, open []OpenDoubt)
 	if v.Rewrite.Commit != nil {
 		reason += ", most in " + Line(v.Rewrite.Commit.String())
 	}
-	return w.doubt(Doubt{Memory: r.ID, Cause: "rewritten", Since: w.now, Reason: clip(reason, 400)},
+	return w.doubt(Doubt{Memory: r.ID, Cause: "rewritten", Since: w.now, Reason: clip(reason, 400), Origin: originOfRewrite(v.Rewrite)},
 		DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Cause: "rewritten", Element: r.firstElement()}, r.Space)
 }
 

@@ -201,6 +201,7 @@ type Doubt struct {
 	Since   time.Time
 	Reason  string    // words
 	Stamp   uuid.UUID // that makes it; uuid.Nil when none does
+	Origin  string    // Stamp.Origin, or its like; "" when it is a cause of its own
 }
 
 // AuditEntry is one line of the append-only trail: ids and verbs, never content.
@@ -229,6 +230,8 @@ const (
 	VerbEdit      Verb = "edit"
 	VerbAttach    Verb = "attach"
 	VerbDoubt     Verb = "doubt"
+	VerbUnconfirm Verb = "unconfirm" // a confirmation was taken back
+	VerbPromote   Verb = "promote"   // it stands for a memory of a project, with its confirmations
 
 	VerbPushRun         Verb = "push_run"
 	VerbSetDrift        Verb = "set_drift"
@@ -294,6 +297,8 @@ type Tx interface {
 	answers
 	runTx
 	projectTx
+	conflictTx
+	promotionTx
 }
 
 // Shown is what a session was last shown of a memory in more than an index line; zero when it was not.

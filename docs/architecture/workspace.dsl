@@ -67,6 +67,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/memory"
                         }
                     }
+                    review = component "Review" "The queue of memories that a person should look at, derived each time it is read; decisions, undo, history, digest." "Go" {
+                        properties {
+                            path "/review"
+                        }
+                    }
                     export = component "Export" "Writes memories as Markdown for people and JSON for programs." "Go" {
                         properties {
                             path "/memory/export"
@@ -332,6 +337,9 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.rest -> stele.program.config "Writes bindings as stele.yaml has them"
         stele.program.rest -> stele.program.problem "Turns problems into problem+json"
 
+        stele.program.review -> stele.program.memory "Decides by its rules, in one transaction"
+        stele.program.review -> stele.program.c4 "Matches the files of owners"
+        stele.program.review -> stele.program.problem "Says what was wrong"
         stele.program.memory -> stele.program.terms "Finds the words of texts and queries"
         stele.program.memory -> stele.program.facts "Guards merges"
         stele.program.memory -> stele.program.c4 "Attaches to elements, matches paths"
@@ -373,6 +381,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.c4 -> stele.program.problem "Says what was wrong"
 
         stele.program.store -> stele.program.memory "Implements its Store"
+        stele.program.store -> stele.program.review "Implements its Store"
         stele.program.store -> stele.program.c4 "Keeps models"
         stele.program.store -> stele.program.postgres "Runs in the transaction of one organization"
         stele.program.store -> stele.program.secret "Seals texts, hashes terms"

@@ -37,6 +37,7 @@ func Columns() []Column {
 		{Table: "remarks", Column: "body", Key: []KeyColumn{{"remark_id", "uuid"}}},
 		{Table: "work_sessions", Column: "body", Key: []KeyColumn{{"session_id", "uuid"}}},
 		{Table: "follow_ups", Column: "body", Key: []KeyColumn{{"follow_up_id", "uuid"}}},
+		{Table: "review_decisions", Column: "note", Key: []KeyColumn{{"decision_id", "uuid"}}},
 		{Table: "answers", Column: "body", Key: []KeyColumn{{"key_hash", "bytea"}}, // a hash has no id; its first half is one
 			row: []string{"encode(substring(key_hash FROM 1 FOR 16), 'hex')::uuid::text"}},
 	}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -110,14 +111,16 @@ func (p *past) versions(b *pgx.Batch) {
 // trail replays the verbs that change status and confirmation.
 func (p *past) trail(b *pgx.Batch) {
 	p.queue(b, `
-		SELECT subject_id, verb, at, door FROM audit
-		WHERE org_id = $1 AND subject_id = ANY ($2) AND at <= $3 AND verb IN ('restate', 'confirm', 'supersede', 'retire', 'restore')
+		SELECT subject_id, verb, at, door, coalesce(detail ->> 'confirmed_at', ''), coalesce(detail ->> 'confirmations', '') FROM audit
+		WHERE org_id = $1 AND subject_id = ANY ($2) AND at <= $3
+		  AND verb IN ('restate', 'confirm', 'unconfirm', 'supersede', 'retire', 'restore', 'promote')
 		ORDER BY at, audit_id`, func(rows pgx.Rows) error {
 		var id uuid.UUID
 		var verb memory.Verb
 		var at time.Time
 		var door memory.Origin
-		if err := rows.Scan(&id, &verb, &at, &door); err != nil {
+		var confirmedAt, confirmations string
+		if err := rows.Scan(&id, &verb, &at, &door, &confirmedAt, &confirmations); err != nil {
 			return err
 		}
 		r := p.records[id]
@@ -131,6 +134,14 @@ func (p *past) trail(b *pgx.Batch) {
 			if verb == memory.VerbConfirm || door != memory.FromImport && door != memory.FromHook {
 				r.Unreviewed = false
 			}
+		case memory.VerbUnconfirm, memory.VerbPromote: // the entry says how the memory stood from then on
+			if t, err := time.Parse(time.RFC3339Nano, confirmedAt); err == nil {
+				r.ConfirmedAt = t
+			}
+			if n, err := strconv.Atoi(confirmations); err == nil {
+				r.Confirmations = n
+			}
+			r.Unreviewed = verb == memory.VerbUnconfirm && (r.Origin == memory.FromImport || r.Origin == memory.FromHook)
 		case memory.VerbSupersede:
 			r.Status = memory.Superseded
 		case memory.VerbRetire:

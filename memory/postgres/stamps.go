@@ -90,9 +90,9 @@ func (t *tx) AddStamps(_ context.Context, project uuid.UUID, stamps []memory.Sta
 	}
 	b := &pgx.Batch{}
 	for _, s := range stamps {
-		b.Queue(`INSERT INTO stamps (org_id, project_id, stamp_id, element_id, stamped_at, fingerprint, commit, run_id, reason, moved)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			t.org, project, s.ID, s.Element, s.At, s.Fingerprint, s.Commit, s.Run, s.Reason, s.Moved)
+		b.Queue(`INSERT INTO stamps (org_id, project_id, stamp_id, element_id, stamped_at, fingerprint, commit, run_id, reason, moved, origin)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+			t.org, project, s.ID, s.Element, s.At, s.Fingerprint, s.Commit, s.Run, s.Reason, s.Moved, s.Origin)
 	}
 	t.pipeline.later(b)
 	return nil
@@ -112,7 +112,7 @@ func (t *tx) Excuse(_ context.Context, stamp uuid.UUID, ids []uuid.UUID) error {
 // Owed lists the doubts that stamps make and that were never opened.
 func (v *view) Owed(ctx context.Context, project uuid.UUID) ([]memory.OwedDoubt, error) {
 	rows, err := v.tx.Query(ctx, `SELECT DISTINCT ON (m.memory_id, s.stamp_id)
-			m.memory_id, m.handle, m.kind, m.space_id, s.stamp_id, s.element_id, s.stamped_at, s.fingerprint, s.commit, s.reason, s.moved, e.key
+			m.memory_id, m.handle, m.kind, m.space_id, s.stamp_id, s.element_id, s.stamped_at, s.fingerprint, s.commit, s.reason, s.moved, s.origin, e.key
 		FROM stamps s
 		JOIN elements e ON e.org_id = s.org_id AND e.element_id = s.element_id AND e.removed_at IS NULL
 		JOIN attachments a ON a.org_id = s.org_id AND a.element_id = s.element_id AND a.detached_at IS NULL
@@ -128,7 +128,7 @@ func (v *view) Owed(ctx context.Context, project uuid.UUID) ([]memory.OwedDoubt,
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (memory.OwedDoubt, error) {
 		var o memory.OwedDoubt
 		err := row.Scan(&o.Memory, &o.Handle, &o.Kind, &o.Space, &o.Stamp.ID, &o.Stamp.Element, &o.Stamp.At, &o.Stamp.Fingerprint, &o.Stamp.Commit,
-			&o.Stamp.Reason, &o.Stamp.Moved, &o.ElementKey)
+			&o.Stamp.Reason, &o.Stamp.Moved, &o.Stamp.Origin, &o.ElementKey)
 		return o, err
 	})
 }

@@ -338,8 +338,8 @@ func (t *tx) OpenDoubt(_ context.Context, d memory.Doubt) error {
 		return err
 	}
 	b := &pgx.Batch{}
-	b.Queue(`INSERT INTO doubts (org_id, doubt_id, memory_id, cause, element_id, since, reason, stamp_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		t.org, id, d.Memory, d.Cause, nullID(d.Element), d.Since, sealed, nullID(d.Stamp))
+	b.Queue(`INSERT INTO doubts (org_id, doubt_id, memory_id, cause, element_id, since, reason, stamp_id, origin) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		t.org, id, d.Memory, d.Cause, nullID(d.Element), d.Since, sealed, nullID(d.Stamp), d.Origin)
 	b.Queue(`UPDATE memories SET verify = verify OR $3 <> 'disputed', disputed = disputed OR $3 = 'disputed' WHERE org_id = $1 AND memory_id = $2`,
 		t.org, d.Memory, d.Cause)
 	t.pipeline.later(b)
