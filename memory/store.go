@@ -253,7 +253,7 @@ type Attachment struct {
 // Tx is what a write can do, in the transaction that holds its spaces.
 type Tx interface {
 	View
-	// Space gives a space this transaction has taken.
+	// Space gives a space this transaction has taken; a zero one when it has not.
 	Space(key SpaceKey) Space
 	// Holds tells whether this transaction has taken a space.
 	Holds(space int32) bool

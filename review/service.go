@@ -68,7 +68,12 @@ func staleAfter(r memory.Ranking) time.Duration {
 
 // open derives the open items that the caller sees; memories and reasons narrow them, nil is all.
 func (s *Service) open(ctx context.Context, v View, c memory.Caller, memories []uuid.UUID, reasons []Reason) ([]Open, error) {
-	spaces, err := v.Spaces(ctx, c.SpaceKeys())
+	return s.openIn(ctx, v, c, c.SpaceKeys(), memories, reasons)
+}
+
+// openIn is open in some spaces.
+func (s *Service) openIn(ctx context.Context, v View, c memory.Caller, in []memory.SpaceKey, memories []uuid.UUID, reasons []Reason) ([]Open, error) {
+	spaces, err := v.Spaces(ctx, in)
 	if err != nil {
 		return nil, err
 	}

@@ -160,8 +160,13 @@ func (v *view) createSpace(ctx context.Context, key memory.SpaceKey) error {
 	return err
 }
 
-// Space gives a space this transaction holds.
-func (t *tx) Space(key memory.SpaceKey) memory.Space { return t.spaces[key].Space }
+// Space gives a space this transaction holds; a zero one when it does not.
+func (t *tx) Space(key memory.SpaceKey) memory.Space {
+	if sp := t.spaces[key]; sp != nil {
+		return sp.Space
+	}
+	return memory.Space{}
+}
 
 // Holds tells whether this transaction holds a space.
 func (t *tx) Holds(space int32) bool {

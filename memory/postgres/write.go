@@ -298,6 +298,10 @@ func (t *tx) Erase(ctx context.Context, r *memory.Record, now time.Time) error {
 		b.Queue(`DELETE FROM `+table+` WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
 	}
 	b.Queue(`UPDATE attachments SET path = '' WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
+	// Why somebody decided about it may quote it.
+	b.Queue(`UPDATE review_decisions SET note = NULL WHERE org_id = $1 AND note IS NOT NULL AND decision_id IN (
+		SELECT decision_id FROM review_items WHERE org_id = $1 AND memory_id = $2
+		UNION ALL SELECT decision_id FROM review_changes WHERE org_id = $1 AND memory_id = $2)`, t.org, r.ID)
 	// An outcome tells what its session was about and left to do.
 	b.Queue(`UPDATE follow_ups f SET body = NULL, closed_at = coalesce(f.closed_at, $3) FROM work_sessions s
 		WHERE f.org_id = $1 AND s.org_id = $1 AND s.session_id = f.session_id AND s.outcome_id = $2`, t.org, r.ID, now)
