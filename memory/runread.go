@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -73,6 +74,7 @@ func (s *Service) Watch(ctx context.Context, c Caller, after string) (WatchList,
 			if err != nil {
 				return err
 			}
+			Caller{Bound: c.Project}.leaveOut(records) // this run knows nothing of other projects' elements and files
 			for i := range records {
 				out.Memories = append(out.Memories, watch(&records[i], known[records[i].ID], same, taken))
 			}
@@ -448,10 +450,23 @@ func checkCloneURL(address string) error {
 		return bad("only https and ssh are read")
 	case u.Host == "" || strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.Path, "/-"):
 		return bad("it names no machine")
+	case thisMachine(u.Hostname()):
+		return bad("it is of the machine that the server runs on")
 	case u.User != nil && (u.Scheme == "https" || u.User.String() != "git"):
 		return bad("it holds credentials, which would be readable by every reviewer")
 	}
 	return nil
+}
+
+// thisMachine tells whether an address is one by which a machine reaches itself, or what only those beside it can reach, such as
+// the service that tells machines of a cloud their credentials.
+func thisMachine(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && (ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast())
 }
 
 // HeldModel gives the model that waits for a decision.

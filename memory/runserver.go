@@ -15,6 +15,8 @@ import (
 type Branches interface {
 	// Contains tells whether a branch of a repository ("host/owner/name") has a commit. An error means that nobody knows.
 	Contains(ctx context.Context, repository, branch, commit string) (bool, error)
+	// DefaultBranch is the branch that a repository names as its default. An error means that nobody knows.
+	DefaultBranch(ctx context.Context, repository string) (string, error)
 }
 
 // DriftProject is a project whose repository the server reads itself.
@@ -72,8 +74,9 @@ func (s *Service) Badge(ctx context.Context, org, project uuid.UUID, secret stri
 	return out, err
 }
 
-// vouched tells whether the server sees for itself that a run is of the branch it names: the repository is one of the project's,
-// and the branch has the commit. Where nobody knows, the answer is no.
+// vouched tells whether the server sees for itself that a run is of the tracked branch: the repository is one of the project's,
+// the branch is the one that the settings name or else the repository's own default, and it has the commit. What the run says
+// of the default branch is not believed: any branch would do. Where nobody knows, the answer is no.
 func (s *Service) vouched(ctx context.Context, c Caller, p RunPush) bool {
 	if s.branches == nil || !p.Tracked || c.Role != RoleCI || c.Tracked || p.Branch == "" {
 		return false
@@ -91,6 +94,28 @@ func (s *Service) vouched(ctx context.Context, c Caller, p RunPush) bool {
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	settings, err := s.driftSettings(ctx, c)
+	if err != nil {
+		return false
+	}
+	tracked := settings.TrackedBranch
+	if tracked == "" {
+		if tracked, err = s.branches.DefaultBranch(ctx, p.Repository); err != nil {
+			return false
+		}
+	}
+	if tracked != p.Branch {
+		return false
+	}
 	seen, err := s.branches.Contains(ctx, p.Repository, p.Branch, p.Report.Commit)
 	return err == nil && seen
+}
+
+// driftSettings reads the settings for the server's own decisions.
+func (s *Service) driftSettings(ctx context.Context, c Caller) (out DriftSettings, err error) {
+	err = s.viewRuns(ctx, c, func(v View) error {
+		out, err = v.DriftSettings(ctx, c.Project)
+		return err
+	})
+	return out, err
 }

@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -40,6 +41,9 @@ type runWrite struct {
 	records  map[uuid.UUID]*Record
 	known    map[uuid.UUID]map[int]EvidenceState // of the claims that verdicts are about, before this run
 	owedTo   map[uuid.UUID]bool                  // memories doubted by this run already
+	inOrder  []*Record                           // see ordered
+	texts    map[uuid.UUID]string                // of the records, in lower case
+	speaking map[uuid.UUID]map[uuid.UUID]bool    // by element: the records that speak of it
 }
 
 func (w *runWrite) run() error {
@@ -182,6 +186,9 @@ func (w *runWrite) load() error {
 	}
 	for _, v := range w.p.Verdicts {
 		if id, err := uuid.Parse(v.ID); err == nil && watched[id] {
+			if w.records[id].Scope == Personal {
+				v.Claims = nil // the watch list tells none of its words, so nobody guesses them either
+			}
 			w.verdicts[id] = v
 		}
 	}
@@ -221,13 +228,24 @@ func (w *runWrite) take(run uuid.UUID) error {
 	if err := w.tx.AddStamps(w.ctx, w.c.Project, stamps); err != nil {
 		return err
 	}
+	excused := map[Stamp][]uuid.UUID{} // what one commit did to many elements is asked once
 	for _, st := range stamps {
-		if err := w.tx.Excuse(w.ctx, st.ID, w.excused(st)); err != nil {
+		event := Stamp{Commit: st.Commit, Moved: st.Moved}
+		ids, ok := excused[event]
+		if !ok {
+			ids = w.excused(st)
+			excused[event] = ids
+		}
+		if err := w.tx.Excuse(w.ctx, st.ID, ids); err != nil {
 			return err
 		}
 	}
+	keys := make(map[uuid.UUID]string, len(w.elements))
+	for _, e := range w.elements {
+		keys[e.ID] = e.Key
+	}
 	for _, st := range stamps {
-		w.out.Stamped = append(w.out.Stamped, w.keyOf(st.Element))
+		w.out.Stamped = append(w.out.Stamped, keys[st.Element])
 	}
 	slices.Sort(w.out.Stamped)
 	w.out.Stamped = slices.Compact(w.out.Stamped)
@@ -252,15 +270,6 @@ func (w *runWrite) take(run uuid.UUID) error {
 		return err
 	}
 	return w.follow()
-}
-
-func (w *runWrite) keyOf(id uuid.UUID) string {
-	for _, e := range w.elements {
-		if e.ID == id {
-			return e.Key
-		}
-	}
-	return ""
 }
 
 // stamps are the events of this run on elements. What concerns two elements stamps neither.
@@ -391,7 +400,7 @@ func (w *runWrite) doubtDependencies() error {
 			continue
 		}
 		for _, r := range w.ordered() {
-			if !r.ConfirmedAt.Before(at) || w.knew(r.ID, w.verdicts[r.ID], f.Since.Commit) || !r.speaksOf(a) || !r.speaksOf(b) {
+			if !r.ConfirmedAt.Before(at) || w.knew(r.ID, w.verdicts[r.ID], f.Since.Commit) || !w.speaksOf(r, a) || !w.speaksOf(r, b) {
 				continue
 			}
 			err := w.doubt(Doubt{Memory: r.ID, Cause: "drifted", Element: a.ID, Since: w.now, Reason: words(f), Origin: originOf(f, nil)},
@@ -406,27 +415,53 @@ func (w *runWrite) doubtDependencies() error {
 
 // ordered are the watched memories by handle, so that the same run always answers the same.
 func (w *runWrite) ordered() []*Record {
-	out := make([]*Record, 0, len(w.records))
-	for _, r := range w.records {
-		out = append(out, r)
+	if w.inOrder == nil {
+		w.inOrder = slices.SortedFunc(maps.Values(w.records), func(a, b *Record) int { return strings.Compare(a.Handle, b.Handle) })
 	}
-	slices.SortFunc(out, func(a, b *Record) int { return strings.Compare(a.Handle, b.Handle) })
-	return out
+	return w.inOrder
 }
 
-// speaksOf tells whether a memory is attached to an element or names it: its key, or its name as a whole word.
-func (r *Record) speaksOf(e Element) bool {
-	if slices.ContainsFunc(r.Elements, func(ref ElementRef) bool { return ref.ID == e.ID }) {
-		return true
+// speaksOf tells whether a memory is attached to an element or names it: its key, or its name as a whole word. A run has
+// thousands of memories and may have as many findings, so all memories are asked about an element at once, and only once.
+func (w *runWrite) speaksOf(r *Record, e Element) bool {
+	known, ok := w.speaking[e.ID]
+	if ok {
+		return known[r.ID]
 	}
-	text := r.Title + "\n" + r.Content + "\n" + r.Why
-	const short = 3 // shorter names are words of other meaning too often
-	for _, name := range []string{e.Key, e.Name} {
-		if len(name) > short && regexp.MustCompile(`(?i)(^|[^\pL\pN_])`+regexp.QuoteMeta(name)+`($|[^\pL\pN_])`).MatchString(text) {
-			return true
+	if w.speaking == nil {
+		w.speaking, w.texts = map[uuid.UUID]map[uuid.UUID]bool{}, make(map[uuid.UUID]string, len(w.records))
+		for _, r := range w.records {
+			w.texts[r.ID] = strings.ToLower(r.Title + "\n" + r.Content + "\n" + r.Why)
 		}
 	}
-	return false
+	known = map[uuid.UUID]bool{}
+	const short = 3 // shorter names are words of other meaning too often
+	names := slices.DeleteFunc([]string{strings.ToLower(e.Key), strings.ToLower(e.Name)}, func(name string) bool { return len(name) <= short })
+	for _, r := range w.records {
+		known[r.ID] = slices.ContainsFunc(r.Elements, func(ref ElementRef) bool { return ref.ID == e.ID }) ||
+			slices.ContainsFunc(names, func(name string) bool { return holdsWord(w.texts[r.ID], name) })
+	}
+	w.speaking[e.ID] = known
+	return known[r.ID]
+}
+
+// holdsWord tells whether a name stands in a text, with neither a letter nor a digit around it.
+func holdsWord(text, name string) bool {
+	within := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+	for at := 0; ; {
+		found := strings.Index(text[at:], name)
+		if found < 0 {
+			return false
+		}
+		from, to := at+found, at+found+len(name)
+		before, _ := utf8.DecodeLastRuneInString(text[:from])
+		after, _ := utf8.DecodeRuneInString(text[to:])
+		if !within(before) && !within(after) {
+			return true
+		}
+		_, size := utf8.DecodeRuneInString(text[from:])
+		at = from + size
+	}
 }
 
 // judgeEvidence compares the verdicts on claims with what is known of them: found for the first time, gone, or back.
@@ -494,7 +529,7 @@ func (w *runWrite) judgeClaims(r *Record, v evidence.Verdict, known map[int]Evid
 		return nil
 	}
 	return w.doubt(Doubt{Memory: r.ID, Cause: "evidence_gone", Since: w.now, Reason: strings.Join(gone, "; "), Origin: origin},
-		DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Cause: "evidence_gone", Element: r.firstElement()}, r.Space)
+		DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Cause: "evidence_gone", Element: w.firstElement(r)}, r.Space)
 }
 
 // claims are what the memory says about code, in order. The text is its title, content and reason.
@@ -505,11 +540,15 @@ func (r *Record) claims() []evidence.Claim {
 	return evidence.Claims(r.Title + "\n\n" + r.Content + "\n\n" + r.Why)
 }
 
-func (r *Record) firstElement() string {
-	if len(r.Elements) == 0 {
-		return ""
+// firstElement is the key of an element of this project that a memory is attached to. What other projects have to do with it is
+// not for this one's runs to tell.
+func (w *runWrite) firstElement(r *Record) string {
+	for _, e := range r.Elements {
+		if e.Of == w.c.Project {
+			return e.Key
+		}
 	}
-	return r.Elements[0].Key
+	return ""
 }
 
 // firstPaths bounds and cleans the paths that are kept of a verdict.
@@ -551,7 +590,7 @@ func (w *runWrite) judgeRewrite(r *Record, v evidence.Verdict, open []OpenDoubt)
 		reason += ", most in " + Line(v.Rewrite.Commit.String())
 	}
 	return w.doubt(Doubt{Memory: r.ID, Cause: "rewritten", Since: w.now, Reason: clip(reason, 400), Origin: originOfRewrite(v.Rewrite)},
-		DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Cause: "rewritten", Element: r.firstElement()}, r.Space)
+		DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Cause: "rewritten", Element: w.firstElement(r)}, r.Space)
 }
 
 // withdraw closes the doubts whose reason went away: the files are again what the memory was written about, the claim is back,
@@ -661,7 +700,7 @@ func (w *runWrite) foresee() error {
 			switch f.Check {
 			case drift.Existence, drift.LanguageMismatch:
 			case drift.AbsentDependency, drift.UndocumentedDependency:
-				concerned = edge && r.speaksOf(e) && r.speaksOf(other)
+				concerned = edge && w.speaksOf(r, e) && w.speaksOf(r, other)
 			case drift.UndocumentedCode, drift.AmbiguousBinding, drift.DanglingReference:
 				concerned = false
 			}
@@ -686,7 +725,7 @@ func (w *runWrite) foresee() error {
 		default:
 			continue
 		}
-		w.out.Doubted = append(w.out.Doubted, DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Element: r.firstElement(), Cause: cause})
+		w.out.Doubted = append(w.out.Doubted, DoubtedMemory{Handle: r.Handle, Kind: r.Kind, Element: w.firstElement(r), Cause: cause})
 	}
 	return nil
 }

@@ -3,6 +3,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -53,7 +54,8 @@ func ParsePush(header http.Header, body []byte, secret string) (p Push, ok bool,
 
 // Client asks GitHub's API.
 type Client struct {
-	api *gh.Client
+	api  *gh.Client
+	host string // of the repositories
 }
 
 // NewClient makes a client of github.com, or of the API at base. Without a token it sees public repositories only.
@@ -69,17 +71,17 @@ func NewClient(token, base string, transport http.RoundTripper) (*Client, error)
 		}
 		c.BaseURL = u
 	}
-	return &Client{api: c}, nil
+	return &Client{api: c, host: strings.TrimPrefix(c.BaseURL.Hostname(), "api.")}, nil
 }
 
 // Contains tells whether a branch of a repository ("github.com/owner/name") has a commit. A repository elsewhere, or one that
 // the token may not see, is an error.
 func (c *Client) Contains(ctx context.Context, repository, branch, commit string) (bool, error) {
-	parts := strings.Split(repository, "/")
-	if len(parts) != 3 {
-		return false, fmt.Errorf("%q is no repository of GitHub", repository)
+	owner, name, err := c.split(repository)
+	if err != nil || strings.Contains(branch, ":") { // before a colon stands the owner of another repository
+		return false, cmp.Or(err, fmt.Errorf("%q is no branch of %s", branch, repository))
 	}
-	compared, response, err := c.api.Repositories.CompareCommits(ctx, parts[1], parts[2], branch, commit, &gh.ListOptions{PerPage: 1})
+	compared, response, err := c.api.Repositories.CompareCommits(ctx, owner, name, branch, commit, &gh.ListOptions{PerPage: 1})
 	if response != nil && response.StatusCode == http.StatusNotFound {
 		return false, nil
 	}
@@ -88,4 +90,27 @@ func (c *Client) Contains(ctx context.Context, repository, branch, commit string
 	}
 	// The commit is on the branch when it adds nothing to it.
 	return compared.GetAheadBy() == 0 && (compared.GetStatus() == "identical" || compared.GetStatus() == "behind"), nil
+}
+
+// DefaultBranch is the branch that a repository ("github.com/owner/name") names as its default.
+func (c *Client) DefaultBranch(ctx context.Context, repository string) (string, error) {
+	owner, name, err := c.split(repository)
+	if err != nil {
+		return "", err
+	}
+	found, _, err := c.api.Repositories.Get(ctx, owner, name)
+	if err != nil {
+		return "", fmt.Errorf("asking GitHub for the default branch of %s: %w", repository, err)
+	}
+	return found.GetDefaultBranch(), nil
+}
+
+// split takes "host/owner/name" apart. Another host than that of the API keeps another repository of the same name.
+func (c *Client) split(repository string) (owner, name string, err error) {
+	host, rest, _ := strings.Cut(repository, "/")
+	owner, name, ok := strings.Cut(rest, "/")
+	if !ok || owner == "" || name == "" || strings.Contains(name, "/") || !strings.EqualFold(host, c.host) {
+		return "", "", fmt.Errorf("%q is no repository of %s", repository, c.host)
+	}
+	return owner, name, nil
 }

@@ -61,6 +61,8 @@ func TestContains(t *testing.T) {
 	t.Parallel()
 	answers := map[string]string{
 		"/repos/acme/shop/compare/main...on":     `{"status":"behind","ahead_by":0,"behind_by":3}`,
+		"/repos/acme/shop":                       `{"default_branch":"main"}`,
+		"/repos/acme/shop/compare/x:main...on":   `{"status":"identical","ahead_by":0}`,
 		"/repos/acme/shop/compare/main...tip":    `{"status":"identical","ahead_by":0}`,
 		"/repos/acme/shop/compare/main...beyond": `{"status":"ahead","ahead_by":1}`,
 		"/repos/acme/shop/compare/main...aside":  `{"status":"diverged","ahead_by":2,"behind_by":1}`,
@@ -83,18 +85,26 @@ func TestContains(t *testing.T) {
 		t.Fatal(err)
 	}
 	for commit, want := range map[string]bool{"on": true, "tip": true, "beyond": false, "aside": false, "unknown": false} {
-		if got, err := c.Contains(t.Context(), "github.com/acme/shop", "main", commit); err != nil || got != want {
+		if got, err := c.Contains(t.Context(), "127.0.0.1/acme/shop", "main", commit); err != nil || got != want {
 			t.Errorf("%s: %v, %v", commit, got, err)
 		}
 	}
-	if _, err := c.Contains(t.Context(), "elsewhere", "main", "on"); err == nil {
-		t.Error("a name that is no repository")
+	for _, name := range []string{"elsewhere", "example.org/acme/shop", "127.0.0.1/acme", "127.0.0.1/acme/shop/x", "127.0.0.1//shop"} {
+		if ok, err := c.Contains(t.Context(), name, "main", "on"); ok || err == nil {
+			t.Errorf("%s, which is no repository of this host: %v, %v", name, ok, err)
+		}
+	}
+	if ok, err := c.Contains(t.Context(), "127.0.0.1/acme/shop", "x:main", "on"); ok || err == nil {
+		t.Errorf("a branch of a fork: %v, %v", ok, err)
+	}
+	if branch, err := c.DefaultBranch(t.Context(), "127.0.0.1/acme/shop"); branch != "main" || err != nil {
+		t.Errorf("default branch %q, %v", branch, err)
 	}
 	stranger, err := github.NewClient("", server.URL, http.DefaultTransport)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := stranger.Contains(t.Context(), "github.com/acme/shop", "main", "on"); ok || err == nil {
+	if ok, err := stranger.Contains(t.Context(), "127.0.0.1/acme/shop", "main", "on"); ok || err == nil {
 		t.Errorf("whoever may not see is told %v, %v", ok, err)
 	}
 }
