@@ -32,7 +32,13 @@ type loaded struct {
 // the frequencies of a language (Zipf's law over 20,000), so that some are in a third of all memories and most in few.
 func load(t testing.TB, n int, seed uint64) *loaded {
 	t.Helper()
-	l := &loaded{world: newWorld(t, nil), random: rand.New(rand.NewPCG(seed, 1))}
+	return newWorld(t, nil).load(n, seed)
+}
+
+func (w *world) load(n int, seed uint64) *loaded {
+	t := w.t
+	t.Helper()
+	l := &loaded{world: w, random: rand.New(rand.NewPCG(seed, 1))}
 	for i := range 20_000 {
 		l.words = append(l.words, pseudoWord(i))
 	}

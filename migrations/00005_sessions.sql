@@ -88,6 +88,10 @@ CREATE INDEX follow_ups_session ON follow_ups (org_id, session_id);
 -- Whether an impression counts in memories.ignored_by: its session reported what it used, and this was not among it.
 ALTER TABLE impressions ADD COLUMN ignored boolean NOT NULL DEFAULT false;
 
+-- How often it was served, as far as the impressions that tell when and to whom have been folded.
+ALTER TABLE memories ADD COLUMN served integer NOT NULL DEFAULT 0;
+CREATE INDEX impressions_age ON impressions (org_id, last_at);
+
 -- +goose StatementBegin
 DO $$
 DECLARE t text;

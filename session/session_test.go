@@ -437,3 +437,62 @@ func TestAsksToContinue(t *testing.T) {
 		}
 	}
 }
+
+// What was served long ago is counted, and no longer told one by one.
+func TestRetain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := context.Background()
+	m := w.remember("the gateway strips headers over 8 kB", "shop.api")
+	c := w.as("ana", "conn-1")
+	zero := 0
+	started := w.start(c, session.StartRequest{MaxTokens: &zero})
+	w.recall(c, "headers")
+	w.recall(c, "headers")
+	w.finish(c, session.FinishRequest{UsedMemories: []string{}})
+	w.pass(session.Retention)
+	w.must(w.Retain(ctx))
+	receipt, err := w.SessionReceipt(ctx, c, started.SessionID)
+	w.must(err)
+	if len(receipt.Served) != 1 {
+		t.Fatalf("folded too early: %+v", receipt.Served)
+	}
+	w.pass(time.Second)
+	w.must(w.Retain(ctx))
+	w.must(w.Retain(ctx))
+	if receipt, err = w.SessionReceipt(ctx, c, started.SessionID); err != nil || len(receipt.Served) != 0 {
+		t.Errorf("after the retention: %+v, %v", receipt.Served, err)
+	}
+	var served, ignored int
+	w.must(w.d.ConnectAdmin(t).QueryRow(ctx, `SELECT served, ignored_by FROM memories WHERE handle = $1`, m.Handle).Scan(&served, &ignored))
+	if served != 2 || ignored != 1 {
+		t.Errorf("counted %d showings, %d ignoring sessions", served, ignored)
+	}
+}
+
+// An outcome that is erased takes the words of its session along.
+func TestErasedOutcomeLeavesNoWords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := context.Background()
+	c := w.as("ana", "conn-1")
+	started := w.start(c, session.StartRequest{Task: "something private"})
+	ended := w.finish(c, session.FinishRequest{Summary: "did it", FollowUps: []string{"do more of it"}})
+	admin := w.as("operator", "")
+	admin.Role = memory.RoleAdmin
+	_, err := w.memory.Forget(ctx, admin, memory.ForgetRequest{Memory: ended.Memory.Handle, Erase: true})
+	w.must(err)
+	receipt, err := w.SessionReceipt(ctx, c, started.SessionID)
+	w.must(err)
+	if receipt.Task != "" || len(receipt.FollowUps) != 0 {
+		t.Errorf("it still says %+v", receipt)
+	}
+	var kept int
+	w.must(w.d.ConnectAdmin(t).QueryRow(ctx, `SELECT (SELECT count(*) FROM work_sessions WHERE body IS NOT NULL) + (SELECT count(*) FROM follow_ups WHERE body IS NOT NULL)`).Scan(&kept))
+	if kept != 0 {
+		t.Errorf("%d texts are kept", kept)
+	}
+	if next := w.start(w.as("ben", ""), session.StartRequest{}); strings.Contains(next.Briefing, "private") || strings.Contains(next.Briefing, "do more") {
+		t.Errorf("briefing:\n%s", next.Briefing)
+	}
+}

@@ -18,6 +18,9 @@ type Store interface {
 	// Beat notes a sign of life of a user's active session, found by name or by an id of the client, without waiting for the
 	// disk. It gives the session as it is; false when there is none.
 	Beat(ctx context.Context, org uuid.UUID, user, ref string, at time.Time) (Stored, bool, error)
+	// Fold turns impressions that were last renewed before a moment into the counters of their memories, and forgets which files
+	// sessions edited that ended before it; at most limit impressions. It gives how many there were.
+	Fold(ctx context.Context, org uuid.UUID, before time.Time, limit int) (int, error)
 }
 
 // Stored is a session as stored.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -26,6 +27,34 @@ func (s *Service) Sweep(ctx context.Context) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// Retention is how long impressions are kept one by one. Constant of the contract: what was served half a year ago says how much a
+// memory is used, not any more to whom.
+const Retention = 180 * 24 * time.Hour
+
+// foldBatch is how many impressions one transaction folds: their memories are locked meanwhile.
+const foldBatch = 1000
+
+// Retain folds what is older than Retention into counters, in all organizations. Several processes may do so at once.
+func (s *Service) Retain(ctx context.Context) error {
+	orgs, err := s.memory.Organizations(ctx)
+	if err != nil {
+		return fmt.Errorf("fold impressions: %w", err)
+	}
+	before := s.memory.Now().Add(-Retention)
+	for _, org := range orgs {
+		for {
+			n, err := s.store.Fold(ctx, org.ID, before, foldBatch)
+			if err != nil {
+				return fmt.Errorf("fold impressions: %w", err)
+			}
+			if n < foldBatch {
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // sweep expires what is overdue in a project, or in all of them.

@@ -20,23 +20,31 @@ import (
 	"github.com/stele-dev/stele/internal/secret"
 	"github.com/stele-dev/stele/memory"
 	store "github.com/stele-dev/stele/memory/postgres"
+	"github.com/stele-dev/stele/session"
 )
 
 // secretWords stand in every field that a person or an agent may write. They are in no model and no dictionary.
-var secretWords = []string{"quobblefrax", "zintharmole", "plivvenact", "drumquizzle", "yorbletwin", "snargvoxel", "fleebinthor", "wuxelgrond", "glimmertonk"}
+var secretWords = []string{"quobblefrax", "zintharmole", "plivvenact", "drumquizzle", "yorbletwin", "snargvoxel", "fleebinthor", "wuxelgrond", "glimmertonk", "tribblenock", "vexomander", "hulgrasp"}
+
+// domain is the domain with the Store below it.
+type domain struct {
+	*memory.Service
+	store *store.Store
+}
 
 // serviceOn is the domain on a test's database, with a master key of its own.
-func serviceOn(t *testing.T, d pgtest.Database) *memory.Service {
+func serviceOn(t *testing.T, d pgtest.Database) domain {
 	t.Helper()
 	master, err := secret.GenerateMaster()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return memory.New(store.New(d.DB, master), memory.Options{})
+	own := store.New(d.DB, master)
+	return domain{memory.New(own, memory.Options{}), own}
 }
 
 // fill writes one of everything into an organization.
-func fill(t *testing.T, s *memory.Service, name string) memory.Caller {
+func fill(t *testing.T, s domain, name string) memory.Caller {
 	t.Helper()
 	ctx := context.Background()
 	must := func(err error) {
@@ -74,12 +82,33 @@ func fill(t *testing.T, s *memory.Service, name string) memory.Caller {
 	_, err = s.CreateToken(ctx, c, memory.TokenRequest{Name: "robot"})
 	must(err)
 	must(fillDrift(ctx, s, c))
+	must(fillSessions(ctx, s, c))
 	return c
+}
+
+// fillSessions finishes one work session and leaves another under way, with words of their own.
+func fillSessions(ctx context.Context, s domain, c memory.Caller) error {
+	sessions := session.New(s.Service, s.store)
+	c.Session = "client-1"
+	for n := range 2 {
+		if _, err := sessions.StartSession(ctx, c, session.StartRequest{Task: secretWords[9], Elements: []string{"shop"}}); err != nil {
+			return err
+		}
+		if _, err := sessions.HeartbeatSession(ctx, c, session.HeartbeatRequest{Summary: secretWords[10], Edited: []string{"shop/a.go"}}); err != nil {
+			return err
+		}
+		if n == 0 {
+			if _, err := sessions.FinishSession(ctx, c, session.FinishRequest{FollowUps: []string{secretWords[11]}, UsedMemories: []string{}}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // fillDrift pushes runs: the code supports what a memory quotes, then an element drifts, which one memory was written knowing
 // and the other not, then the quoted code is gone and a model comes that would drop most elements.
-func fillDrift(ctx context.Context, s *memory.Service, c memory.Caller) error {
+func fillDrift(ctx context.Context, s domain, c memory.Caller) error {
 	branch := "main"
 	if _, err := s.ChangeDriftSettings(ctx, c, memory.DriftSettingsChange{TrackedBranch: &branch}); err != nil {
 		return err

@@ -8,8 +8,32 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/session"
 )
+
+// Fold implements session.Store. Locks are taken in order of memories, as everywhere; what somebody else folds is left to them.
+func (s *Store) Fold(ctx context.Context, org uuid.UUID, before time.Time, limit int) (int, error) {
+	n := 0
+	err := s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error {
+		if err := t.QueryRow(ctx, `
+			WITH old AS (
+				SELECT memory_id, session_id, door FROM impressions WHERE org_id = $1 AND last_at < $2
+				ORDER BY memory_id LIMIT $3 FOR UPDATE SKIP LOCKED),
+			gone AS (
+				DELETE FROM impressions i USING old WHERE i.org_id = $1 AND i.memory_id = old.memory_id AND i.session_id = old.session_id AND i.door = old.door
+				RETURNING i.memory_id, i.times),
+			counted AS (SELECT memory_id, sum(times)::int AS times FROM gone GROUP BY memory_id),
+			kept AS (UPDATE memories m SET served = served + c.times FROM counted c WHERE m.org_id = $1 AND m.memory_id = c.memory_id)
+			SELECT count(*)::int FROM gone`, org, before, limit).Scan(&n); err != nil {
+			return err
+		}
+		_, err := t.Exec(ctx, `DELETE FROM session_edits e USING work_sessions s
+			WHERE e.org_id = $1 AND s.org_id = $1 AND s.session_id = e.session_id AND s.ended_at < $2`, org, before)
+		return err
+	})
+	return n, err
+}
 
 // SaveSession implements session.Tx.
 func (t *tx) SaveSession(_ context.Context, st session.Stored) error {
