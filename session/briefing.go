@@ -335,6 +335,9 @@ func (b *briefing) known(ctx context.Context, leases []Lease) error {
 	c.Session = "" // what is not written into the briefing was not shown
 	full := false
 	for _, q := range questions {
+		if full {
+			break // nothing of what else there is would stand in it
+		}
 		answer, err := b.memory.Recall(ctx, c, q)
 		if err != nil {
 			return err
