@@ -38,10 +38,27 @@ func scanElement(row pgx.CollectableRow, more ...any) (memory.Element, error) {
 
 // Elements gives the project's elements in order of declaration.
 func (v *view) Elements(ctx context.Context, project uuid.UUID, removed bool) ([]memory.Element, error) {
-	return v.elements(ctx, `SELECT `+elementColumns+`
-		FROM elements e LEFT JOIN elements p ON p.org_id = e.org_id AND p.element_id = e.parent_id
-		WHERE e.org_id = $1 AND e.project_id = $2 AND ($3 OR e.removed_at IS NULL)
-		ORDER BY e.removed_at IS NOT NULL, e.ordinal, e.element_id`, v.org, project, removed)
+	all, ok := v.models[project]
+	if !ok {
+		var err error
+		if all, err = v.elements(ctx, `SELECT `+elementColumns+`
+			FROM elements e LEFT JOIN elements p ON p.org_id = e.org_id AND p.element_id = e.parent_id
+			WHERE e.org_id = $1 AND e.project_id = $2
+			ORDER BY e.removed_at IS NOT NULL, e.ordinal, e.element_id`, v.org, project); err != nil {
+			return nil, err
+		}
+		if v.models == nil {
+			v.models = map[uuid.UUID][]memory.Element{}
+		}
+		v.models[project] = all
+	}
+	if !removed {
+		live := slices.IndexFunc(all, func(e memory.Element) bool { return e.RemovedAt != nil })
+		if live >= 0 {
+			all = all[:live]
+		}
+	}
+	return slices.Clone(all), nil
 }
 
 // findElements gives, for each of the names $3 (keys, folded) and $4 (names, folded), what the best kind of match finds: the
@@ -217,6 +234,7 @@ func (v *view) CountAttached(ctx context.Context, spaces []int32, element uuid.U
 // SaveModel applies a reconciled model. Keys may be swapped between elements, so all that change leave the unique index
 // before any enters it again.
 func (t *tx) SaveModel(_ context.Context, project uuid.UUID, c memory.ModelChange) error {
+	delete(t.models, project)
 	b := &pgx.Batch{}
 	ids := slices.Clone(c.Removed)
 	for _, e := range c.Elements {

@@ -43,7 +43,8 @@ type view struct {
 	exact exactBound
 	tried *attempts
 
-	erasures int64 // of the organization, as Answered read them
+	models   map[uuid.UUID][]memory.Element // of projects, as read in this transaction: a model is large and asked for often
+	erasures int64                          // of the organization, as Answered read them
 }
 
 // tx writes as well; see memory.Tx.
