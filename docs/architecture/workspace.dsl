@@ -67,6 +67,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/memory"
                         }
                     }
+                    session = component "Session" "Work sessions: leases and the gate, signs of life, briefings, outcomes, citations, follow-ups." "Go" {
+                        properties {
+                            path "/session"
+                        }
+                    }
                     review = component "Review" "The queue of memories that a person should look at, derived each time it is read; decisions, undo, history, digest." "Go" {
                         properties {
                             path "/review"
@@ -337,6 +342,9 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.rest -> stele.program.config "Writes bindings as stele.yaml has them"
         stele.program.rest -> stele.program.problem "Turns problems into problem+json"
 
+        stele.program.session -> stele.program.memory "Writes outcomes and recalls by its rules, in one transaction"
+        stele.program.session -> stele.program.terms "Compares titles and follow-ups without case"
+        stele.program.session -> stele.program.problem "Says what was wrong"
         stele.program.review -> stele.program.memory "Decides by its rules, in one transaction"
         stele.program.review -> stele.program.c4 "Matches the files of owners"
         stele.program.review -> stele.program.problem "Says what was wrong"
@@ -382,6 +390,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
 
         stele.program.store -> stele.program.memory "Implements its Store"
         stele.program.store -> stele.program.review "Implements its Store"
+        stele.program.store -> stele.program.session "Implements its Store"
         stele.program.store -> stele.program.c4 "Keeps models"
         stele.program.store -> stele.program.postgres "Runs in the transaction of one organization"
         stele.program.store -> stele.program.secret "Seals texts, hashes terms"
