@@ -90,7 +90,6 @@ ALTER TABLE impressions ADD COLUMN ignored boolean NOT NULL DEFAULT false;
 
 -- How often it was served, as far as the impressions that tell when and to whom have been folded.
 ALTER TABLE memories ADD COLUMN served integer NOT NULL DEFAULT 0;
-CREATE INDEX impressions_age ON impressions (org_id, last_at);
 
 -- +goose StatementBegin
 DO $$

@@ -346,6 +346,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.session -> stele.program.terms "Compares titles and follow-ups without case"
         stele.program.session -> stele.program.problem "Says what was wrong"
         stele.program.review -> stele.program.memory "Decides by its rules, in one transaction"
+        stele.program.review -> stele.program.drift "Knows the findings behind doubts"
         stele.program.review -> stele.program.c4 "Matches the files of owners"
         stele.program.review -> stele.program.problem "Says what was wrong"
         stele.program.memory -> stele.program.terms "Finds the words of texts and queries"
