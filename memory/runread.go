@@ -321,8 +321,8 @@ func (s *Service) DriftScore(ctx context.Context, c Caller) (DriftScore, error) 
 	return out, wrap("drift score", err)
 }
 
-// sumRuns applies the formula to the checks of several runs together. Coverage is the least of theirs, since each speaks of the
-// same elements and its own repository.
+// sumRuns applies the formula to the checks of several runs together. Coverage is the greatest of theirs: each
+// knows only the bindings of its own repository, so together they cover no less.
 func sumRuns(runs []Run) DriftScore {
 	out := DriftScore{Status: drift.NotChecked, Levels: map[string]drift.Tally{}, Runs: []RunSummary{}}
 	if len(runs) == 0 {

@@ -168,6 +168,8 @@ func TestDriftSettings(t *testing.T) {
 	}
 	for body, field := range map[string]string{
 		`{"tracked_branch":"--upload-pack=x"}`: "tracked_branch", `{"clone_url":"file:///etc"}`: "clone_url", `{"clone_url":"https://me:secret@example.org/a"}`: "clone_url",
+		`{"clone_url":"https://localhost./a"}`: "clone_url", `{"clone_url":"https://[::1]/a"}`: "clone_url", `{"clone_url":"ssh://169.254.169.254/a"}`: "clone_url",
+		`{"clone_url":"ssh://-oProxyCommand=x/a"}`: "clone_url", `{"clone_url":"https://127.1.2.3:8443/a"}`: "clone_url",
 		`{"clone_url":"ext::sh -c x"}`: "clone_url", `{"schedule":"often"}`: "schedule", `{"badge":"on"}`: "badge", `{"token":"x"}`: "token",
 	} {
 		s.do(call{method: http.MethodPatch, path: shop + "/drift/settings", body: body}).refused(http.StatusUnprocessableEntity, problem.Invalid, field)

@@ -3,8 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -97,8 +101,45 @@ func (r *driftRunner) Pushed(ctx context.Context, p github.Push) (int, error) {
 	return queued, nil
 }
 
+// sweep removes the mirrors of projects that are not read any more.
+func (r *driftRunner) sweep(ctx context.Context) error {
+	entries, err := os.ReadDir(r.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking for mirrors: %w", err)
+	}
+	orgs, err := r.b.store.OrganizationIDs(ctx)
+	if err != nil {
+		return err
+	}
+	read := map[string]bool{}
+	for _, org := range orgs {
+		projects, err := r.b.local.DriftProjects(ctx, org)
+		if err != nil {
+			return err
+		}
+		for _, p := range projects {
+			read[p.Project.String()] = true
+		}
+	}
+	for _, e := range entries {
+		if _, err := uuid.Parse(e.Name()); err != nil || read[e.Name()] {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(r.dir, e.Name())); err != nil {
+			return fmt.Errorf("removing a mirror: %w", err)
+		}
+	}
+	return nil
+}
+
 // work runs what is queued until ctx is done.
 func (r *driftRunner) work(ctx context.Context) {
+	if err := r.sweep(ctx); err != nil && ctx.Err() == nil {
+		r.log.WarnContext(ctx, "mirrors that are not needed any more could not be removed", "error", err)
+	}
 	for {
 		select {
 		case <-ctx.Done():

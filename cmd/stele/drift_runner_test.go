@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -132,5 +134,26 @@ func TestRunnerQueuesWhatIsDue(t *testing.T) {
 	}
 	if err := r.Queue(ctx, uuid.New(), uuid.New()); err == nil {
 		t.Error("the queue has no end")
+	}
+}
+
+// The mirrors of projects that are not read any more go; those that are stay.
+func TestRunnerRemovesMirrors(t *testing.T) {
+	t.Parallel()
+	g := gittest.New(t).Write("workspace.dsl", runnerModel).Write("api/a.go", "package api\n").Write("web/w.go", "package web\n").Commit("Open")
+	r, c := runnerTest(t, g)
+	if err := r.run(t.Context(), c.Org, c.Project); err != nil {
+		t.Fatal(err)
+	}
+	gone := filepath.Join(r.dir, uuid.NewString())
+	if err := os.MkdirAll(gone, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(r.dir)
+	if err != nil || len(left) != 1 || left[0].Name() != c.Project.String() {
+		t.Errorf("%v, %v", left, err)
 	}
 }

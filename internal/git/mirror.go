@@ -22,15 +22,13 @@ type Remote struct {
 
 // Mirror brings one branch of a remote repository, with its whole history, into a bare repository at dir, which is made when it
 // is not there, and gives it with the commit at the tip. Git asks nobody for anything: credentials are those that the user of
-// the process has set up for git. One call at a time may work on a folder. What the remote refuses is a problem of the field
-// clone_url.
+// the process has set up for git. One call at a time may work on a folder. A mirror of another address is begun anew, and what a
+// call that was cut off left behind is removed. What the remote refuses is a problem of the field clone_url.
 func Mirror(ctx context.Context, dir string, r Remote) (*Repository, Commit, error) {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		if err := initBare(ctx, dir); err != nil {
-			return nil, Commit{}, err
-		}
-	}
 	repo := &Repository{dir: dir}
+	if err := repo.prepare(ctx, r.URL); err != nil {
+		return nil, Commit{}, err
+	}
 	branch := r.Branch
 	if branch == "" {
 		out, err := repo.remote(ctx, r, "ls-remote", "--symref", "--", r.URL, "HEAD")
@@ -58,8 +56,40 @@ func Mirror(ctx context.Context, dir string, r Remote) (*Repository, Commit, err
 	return repo, tip, err
 }
 
+// prepare makes the folder of a mirror ready for a fetch.
+func (r *Repository) prepare(ctx context.Context, address string) error {
+	if _, err := os.Stat(r.dir); err == nil {
+		if of, err := r.output(ctx, "config", "--get", "remote.origin.url"); err == nil && strings.TrimSuffix(string(of), "\n") == address {
+			return r.tidy()
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		// Objects of another repository are of no use, and may be what this project has no right to.
+		if err := os.RemoveAll(r.dir); err != nil {
+			return err
+		}
+	}
+	return initBare(ctx, r.dir, address)
+}
+
+// tidy removes the locks and unfinished packs of a git that was ended: with the ones nothing more would be fetched, with the
+// others the disk would fill up.
+func (r *Repository) tidy() error {
+	return filepath.WalkDir(r.dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base, folder := e.Name(), filepath.Base(filepath.Dir(name))
+		if !e.Type().IsRegular() || !strings.HasSuffix(base, ".lock") && (folder != "pack" || !strings.HasPrefix(base, "tmp_") && !strings.HasPrefix(base, ".tmp-")) {
+			return nil
+		}
+		return os.Remove(name)
+	})
+}
+
 // initBare makes an empty repository beside its place and moves it there, so that a half-made one is never taken for whole.
-func initBare(ctx context.Context, dir string) error {
+func initBare(ctx context.Context, dir, address string) error {
 	const mode = 0o700
 	if err := os.MkdirAll(filepath.Dir(dir), mode); err != nil {
 		return err
@@ -72,6 +102,9 @@ func initBare(ctx context.Context, dir string) error {
 	if _, err := (&Repository{dir: made}).output(ctx, "init", "--quiet", "--bare"); err != nil {
 		return err
 	}
+	if _, err := (&Repository{dir: made}).output(ctx, "config", "remote.origin.url", address); err != nil {
+		return err
+	}
 	if err := os.Rename(made, dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -80,7 +113,10 @@ func initBare(ctx context.Context, dir string) error {
 
 // remote runs a command of git that talks to the network. What it says may quote the address, and nothing else of ours.
 func (r *Repository) remote(ctx context.Context, from Remote, args ...string) (string, error) {
-	cmd, stderr := r.command(ctx, args...)
+	// Git cleans up within the call, so that nothing of it outlives the call, and gives up a host that sends next to nothing.
+	cmd, stderr := r.command(ctx, append([]string{
+		"-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false", "-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60",
+	}, args...)...)
 	protocols := "https:ssh"
 	if from.Protocols != nil {
 		protocols = strings.Join(from.Protocols, ":")

@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,6 +33,49 @@ func TestMirrorFollowsABranch(t *testing.T) {
 	remote.Branch = "side"
 	if repo, tip, err = git.Mirror(t.Context(), dir, remote); err != nil || tip.Subject != "aside" || repo.Branch(t.Context()) != "side" {
 		t.Fatalf("another branch: %v, %v", tip, err)
+	}
+}
+
+// A fetch that was cut off leaves locks and unfinished packs, which must neither stop the next one nor stay.
+func TestMirrorAfterOneThatWasCutOff(t *testing.T) {
+	t.Parallel()
+	g := gittest.New(t).Write("a", "1").Commit("one")
+	dir := filepath.Join(t.TempDir(), "mirror")
+	remote := git.Remote{URL: "file://" + g.Dir, Protocols: []string{"file"}}
+	if _, _, err := git.Mirror(t.Context(), dir, remote); err != nil {
+		t.Fatal(err)
+	}
+	left := []string{"HEAD.lock", "refs/heads/main.lock", "objects/pack/tmp_pack_x1", "packed-refs.lock"}
+	for _, name := range left {
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.Write("a", "2").Commit("two")
+	if _, tip, err := git.Mirror(t.Context(), dir, remote); err != nil || tip.Subject != "two" {
+		t.Fatalf("%v, %v", tip, err)
+	}
+	for _, name := range left {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
+			t.Errorf("%s is still there", name)
+		}
+	}
+}
+
+// Another address is another repository: nothing of the one before stays.
+func TestMirrorOfAnotherAddress(t *testing.T) {
+	t.Parallel()
+	one, two := gittest.New(t).Write("a", "1").Commit("one"), gittest.New(t).Write("b", "1").Commit("two")
+	dir := filepath.Join(t.TempDir(), "mirror")
+	if _, _, err := git.Mirror(t.Context(), dir, git.Remote{URL: "file://" + one.Dir, Protocols: []string{"file"}}); err != nil {
+		t.Fatal(err)
+	}
+	repo, tip, err := git.Mirror(t.Context(), dir, git.Remote{URL: "file://" + two.Dir, Protocols: []string{"file"}})
+	if err != nil || tip.Subject != "two" {
+		t.Fatalf("%v, %v", tip, err)
+	}
+	if c, err := repo.Commit(t.Context(), one.Head()); err == nil {
+		t.Errorf("the repository before is still there: %v", c)
 	}
 }
 
