@@ -404,17 +404,28 @@ func (e *evaluator) files(t *Snapshot, w Watched) []string {
 	for _, p := range w.Patterns {
 		known, ok := cache[p]
 		if !ok {
-			for _, entry := range t.Entries {
-				if c4model.Matches(p, entry.Path) {
-					known = append(known, entry.Path)
-				}
-			}
+			known = t.matching(p)
 			cache[p] = known
 		}
 		out = append(out, known...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// matching are the files that a pattern matches. Most patterns are plain folders, which need no look at every file.
+func (t *Snapshot) matching(pattern string) []string {
+	plain := strings.Trim(pattern, "/")
+	if anchored := strings.Contains(strings.TrimSuffix(pattern, "/"), "/"); anchored && plain != "" && plain != "." && !strings.ContainsAny(plain, wild+`\`) {
+		return t.under(plain)
+	}
+	var out []string
+	for _, entry := range t.Entries {
+		if c4model.Matches(pattern, entry.Path) {
+			out = append(out, entry.Path)
+		}
+	}
+	return out
 }
 
 // under are a file, or the files below a folder.
