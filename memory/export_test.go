@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/stele-dev/stele/drift"
 )
 
 // Corpus is memories for a full scan, the definition of what recall returns.
@@ -60,3 +62,6 @@ func Moved(s Search, found []Candidate, traits map[uuid.UUID]Traits) (before, af
 	}
 	return show(first), show(s.moved(first, traits))
 }
+
+// OriginOf is the origin of one of some findings.
+func OriginOf(f drift.Finding, all []drift.Finding) string { return originOf(f, renamings(all)) }

@@ -15,20 +15,20 @@ type OwnerRule struct {
 
 // Bounds of who owns what. GitHub reads files of up to 3 MB; what is larger than this is generated, and owns by team.
 const (
-	maxOwnerRules = 5000
-	maxOwners     = 50 // of a pattern
+	MaxOwnerRules = 5000
+	MaxOwners     = 50 // of a pattern
 )
 
 func checkOwners(rules []OwnerRule) error {
-	if len(rules) > maxOwnerRules {
-		return problem.Invalidf("owners", "%d patterns are more than %d", len(rules), maxOwnerRules).Fix("own folders rather than files in CODEOWNERS")
+	if len(rules) > MaxOwnerRules {
+		return problem.Invalidf("owners", "%d patterns are more than %d", len(rules), MaxOwnerRules).Fix("own folders rather than files in CODEOWNERS")
 	}
 	for _, r := range rules {
 		if r.Pattern == "" || len(r.Pattern) > MaxPathBytes || hasControl(r.Pattern) {
 			return problem.Invalidf("owners", "%q is no pattern", clip(r.Pattern, 80)).Fix("send what CODEOWNERS says")
 		}
-		if len(r.Owners) > maxOwners {
-			return problem.Invalidf("owners", "%s has more than %d owners", clip(r.Pattern, 80), maxOwners).Fix("name a team in CODEOWNERS")
+		if len(r.Owners) > MaxOwners {
+			return problem.Invalidf("owners", "%s has more than %d owners", clip(r.Pattern, 80), MaxOwners).Fix("name a team in CODEOWNERS")
 		}
 		for _, o := range r.Owners {
 			if o == "" || len(o) > MaxNameBytes || hasControl(o) || strings.ContainsAny(o, " \t") {

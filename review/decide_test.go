@@ -87,7 +87,9 @@ func TestUndoRestoresExactly(t *testing.T) {
 				return review.DecideRequest{Action: review.Merge, Items: []string{i.ID}, Into: i.Other.Handle}
 			}, settled: review.Conflict},
 		{name: "merge into a new text", begin: func(w *world) memory.Memory { _, newer := pair(w); return newer },
-			decide:  item(review.Conflict, func(d *review.DecideRequest) { d.Action, d.Content = review.Merge, "the payment client retries as often as it is told" }),
+			decide: item(review.Conflict, func(d *review.DecideRequest) {
+				d.Action, d.Content = review.Merge, "the payment client retries as often as it is told"
+			}),
 			settled: review.Conflict},
 		{name: "restore", begin: func(w *world) memory.Memory {
 			m := w.remember(memory.RememberRequest{Title: "Headers", Content: "the gateway strips headers", Elements: []string{"shop.api"}})
@@ -235,8 +237,12 @@ func TestNewEvidenceReopens(t *testing.T) {
 			m := w.remember(memory.RememberRequest{Content: "a"})
 			w.sql(`UPDATE memories SET ignored_by = 5 WHERE memory_id = $1`, m.ID)
 			return m
-		}, func(w *world, m memory.Memory) { w.sql(`UPDATE memories SET ignored_by = 9 WHERE memory_id = $1`, m.ID) },
-			func(w *world, m memory.Memory) { w.sql(`UPDATE memories SET ignored_by = 10 WHERE memory_id = $1`, m.ID) }},
+		}, func(w *world, m memory.Memory) {
+			w.sql(`UPDATE memories SET ignored_by = 9 WHERE memory_id = $1`, m.ID)
+		},
+			func(w *world, m memory.Memory) {
+				w.sql(`UPDATE memories SET ignored_by = 10 WHERE memory_id = $1`, m.ID)
+			}},
 		{review.Stale, func(w *world) memory.Memory {
 			m := w.remember(memory.RememberRequest{Content: "a"})
 			w.later(150 * day)

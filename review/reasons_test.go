@@ -54,10 +54,14 @@ func TestReasonsAppearAndVanish(t *testing.T) {
 		{review.Rewritten, "80 of the 100 lines", func(w *world) memory.Memory {
 			m := w.remember(memory.RememberRequest{Content: "orders are idempotent", Elements: []string{"shop.api"}, Seen: &memory.Seen{Commit: commit(1)}})
 			w.push(1, nil)
-			w.verdicts(2, func(evidence.Watched) evidence.Verdict { return evidence.Verdict{Rewrite: &evidence.Rewrite{Lines: 100, Gone: 80}} })
+			w.verdicts(2, func(evidence.Watched) evidence.Verdict {
+				return evidence.Verdict{Rewrite: &evidence.Rewrite{Lines: 100, Gone: 80}}
+			})
 			return m
 		}, func(w *world, _ memory.Memory) {
-			w.verdicts(3, func(evidence.Watched) evidence.Verdict { return evidence.Verdict{Rewrite: &evidence.Rewrite{Lines: 100, Gone: 10}} })
+			w.verdicts(3, func(evidence.Watched) evidence.Verdict {
+				return evidence.Verdict{Rewrite: &evidence.Rewrite{Lines: 100, Gone: 10}}
+			})
 		}},
 		{review.Disputed, "it was the proxy", func(w *world) memory.Memory {
 			m := w.remember(memory.RememberRequest{Content: "the gateway strips headers"})

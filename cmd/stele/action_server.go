@@ -99,6 +99,9 @@ func (r *jobRun) push(ctx context.Context, b *backend, c memory.Caller) (memory.
 	if p.Ancestors, err = r.e.repo.Ancestors(ctx, head, memory.MaxAncestors); err != nil {
 		return memory.RunAnswer{}, err
 	}
+	if p.Owners, err = codeOwners(ctx, r.e.repo, head); err != nil {
+		return memory.RunAnswer{}, err
+	}
 	if in := r.e.input; in.ModelFile != "" {
 		p.Model, p.Bindings, p.Source = in.Model, in.Bindings, in.ModelFile
 	}

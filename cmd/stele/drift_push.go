@@ -113,6 +113,9 @@ func (e *driftEvaluation) push(ctx context.Context, a *app, r *drift.Report, o p
 	if p.Ancestors, err = e.repo.Ancestors(ctx, r.Commit, memory.MaxAncestors); err != nil {
 		return nil, err
 	}
+	if p.Owners, err = codeOwners(ctx, e.repo, r.Commit); err != nil {
+		return nil, err
+	}
 	if in := e.input; in.ModelFile != "" {
 		p.Model, p.Source = in.Model, in.ModelFile
 		// What the server said itself is no news from the repository.

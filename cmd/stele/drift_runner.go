@@ -213,6 +213,9 @@ func (r *driftRunner) run(ctx context.Context, org, project uuid.UUID) error {
 	if push.Ancestors, err = repo.Ancestors(ctx, tip.ID, memory.MaxAncestors); err != nil {
 		return err
 	}
+	if push.Owners, err = codeOwners(ctx, repo, tip.ID); err != nil {
+		return err
+	}
 	source := drift.Source{Repository: repo}
 	in, err := source.Load(ctx, tip.ID)
 	if problem.Is(err, problem.NotFound) {
