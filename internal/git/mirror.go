@@ -84,7 +84,7 @@ func (r *Repository) tidy() error {
 		if !e.Type().IsRegular() || !strings.HasSuffix(base, ".lock") && (folder != "pack" || !strings.HasPrefix(base, "tmp_") && !strings.HasPrefix(base, ".tmp-")) {
 			return nil
 		}
-		return os.Remove(name)
+		return os.Remove(name) //nolint:gosec // the folder is of this process alone, and regular files only are removed
 	})
 }
 
