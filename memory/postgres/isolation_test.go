@@ -20,11 +20,12 @@ import (
 	"github.com/stele-dev/stele/internal/secret"
 	"github.com/stele-dev/stele/memory"
 	store "github.com/stele-dev/stele/memory/postgres"
+	"github.com/stele-dev/stele/review"
 	"github.com/stele-dev/stele/session"
 )
 
 // secretWords stand in every field that a person or an agent may write. They are in no model and no dictionary.
-var secretWords = []string{"quobblefrax", "zintharmole", "plivvenact", "drumquizzle", "yorbletwin", "snargvoxel", "fleebinthor", "wuxelgrond", "glimmertonk", "tribblenock", "vexomander", "hulgrasp"}
+var secretWords = []string{"quobblefrax", "zintharmole", "plivvenact", "drumquizzle", "yorbletwin", "snargvoxel", "fleebinthor", "wuxelgrond", "glimmertonk", "tribblenock", "vexomander", "hulgrasp", "thrumbleskip"}
 
 // domain is the domain with the Store below it.
 type domain struct {
@@ -82,6 +83,7 @@ func fill(t *testing.T, s domain, name string) memory.Caller {
 	_, err = s.CreateToken(ctx, c, memory.TokenRequest{Name: "robot"})
 	must(err)
 	must(fillDrift(ctx, s, c))
+	must(fillReviews(ctx, s, c))
 	must(fillSessions(ctx, s, c))
 	return c
 }
@@ -104,6 +106,26 @@ func fillSessions(ctx context.Context, s domain, c memory.Caller) error {
 		}
 	}
 	return nil
+}
+
+// fillReviews leaves a similar pair and a decision with a reason.
+func fillReviews(ctx context.Context, s domain, c memory.Caller) error {
+	for _, n := range []string{"three", "four"} {
+		r := memory.RememberRequest{Content: "the clerk of the till counts " + n + " times before the evening comes", Elements: []string{"shop"}}
+		if _, err := s.Remember(ctx, c, r); err != nil {
+			return err
+		}
+	}
+	reviews := review.New(s.Service, s.store)
+	q, err := reviews.ReviewQueue(ctx, c, review.QueueRequest{Reasons: []review.Reason{review.Conflict}})
+	if err != nil {
+		return err
+	}
+	if len(q.Items) != 1 {
+		return fmt.Errorf("the similar pair is in the queue as %+v", q.Items)
+	}
+	_, err = reviews.DecideReview(ctx, c, review.DecideRequest{Action: review.Confirm, Items: []string{q.Items[0].ID}, Reason: secretWords[12]})
+	return err
 }
 
 // fillDrift pushes runs: the code supports what a memory quotes, then an element drifts, which one memory was written knowing
@@ -137,6 +159,7 @@ func fillDrift(ctx context.Context, s domain, c memory.Caller) error {
 		if n == 2 {
 			push.Model = &c4model.Model{Elements: []c4model.Element{{Key: "yard", Name: "Yard", Level: c4model.System}}}
 			push.Source = "w.dsl"
+			push.Owners = []memory.OwnerRule{{Pattern: "*", Owners: []string{"@u1"}}}
 		}
 		list, err := s.Watch(ctx, ci, "")
 		if err != nil {
