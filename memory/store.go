@@ -24,6 +24,7 @@ type Store interface {
 	impressor
 	tenants
 	tokens
+	signIns
 }
 
 // SpaceKey names a space: the unit of search and of serialised writing.

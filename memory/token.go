@@ -185,35 +185,57 @@ func (s *Service) RevokeToken(ctx context.Context, c Caller, ref string) (Token,
 	return t, wrap("revoke token", err)
 }
 
-// Authenticate gives the caller that a token speaks for; Door, Agent and Session are for the door to fill. Whatever is
+// Authenticate gives the caller that a token, or a sign-in made with one, speaks for; Door, Agent and Session are for the door to fill. Whatever is
 // wrong with a token, the answer is the same problem.Unauthenticated. It asks the database every time, so that a token
 // revoked through one server is refused by all.
 func (s *Service) Authenticate(ctx context.Context, text string) (Caller, Token, error) {
+	c, t, found, err := s.byToken(ctx, text)
+	if err == nil && !found {
+		return s.signedIn(ctx, text, false)
+	}
+	return c, t, err
+}
+
+// byToken gives the caller that a token speaks for; false when there is no such token.
+func (s *Service) byToken(ctx context.Context, text string) (Caller, Token, bool, error) {
 	org, ok := tokenOrganization(text)
 	if !ok {
-		return Caller{}, Token{}, errToken()
+		return Caller{}, Token{}, true, errToken()
 	}
 	hash := sha256.Sum256([]byte(text))
 	t, found, err := s.store.TokenByHash(ctx, org, hash)
 	if err != nil {
-		return Caller{}, Token{}, fmt.Errorf("authenticate: %w", err)
+		return Caller{}, Token{}, true, fmt.Errorf("authenticate: %w", err)
 	}
 	now := s.now()
 	// The lookup is by hash, which tells a guesser nothing about the secret; the comparison is constant all the same.
 	same := subtle.ConstantTimeCompare(t.Hash[:], hash[:]) == 1
-	if !found || !same || t.RevokedAt != nil || t.ExpiresAt != nil && !now.Before(*t.ExpiresAt) {
-		return Caller{}, Token{}, errToken()
+	if !found {
+		return Caller{}, Token{}, false, nil
+	}
+	if !same || !t.valid(now) {
+		return Caller{}, Token{}, true, errToken()
 	}
 	if t.UsedAt == nil || now.Sub(*t.UsedAt) >= time.Minute {
 		if err := s.store.TouchToken(ctx, org, t.ID, now); err != nil {
-			return Caller{}, Token{}, fmt.Errorf("authenticate: %w", err)
+			return Caller{}, Token{}, true, fmt.Errorf("authenticate: %w", err)
 		}
 	}
+	return t.caller(org), t.Token, true, nil
+}
+
+// valid tells whether a token is neither revoked nor expired.
+func (t Token) valid(now time.Time) bool {
+	return t.RevokedAt == nil && (t.ExpiresAt == nil || now.Before(*t.ExpiresAt))
+}
+
+// caller is whom a token speaks for.
+func (t Token) caller(org uuid.UUID) Caller {
 	c := Caller{Org: org, User: t.Name, Role: t.Role, CreateProjects: t.CreateProjects, Tracked: t.Tracked}
 	if t.ProjectID != nil {
 		c.Project, c.Bound = *t.ProjectID, *t.ProjectID
 	}
-	return c, t.Token, nil
+	return c
 }
 
 func errToken() error {

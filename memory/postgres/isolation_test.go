@@ -80,7 +80,9 @@ func fill(t *testing.T, s domain, name string) memory.Caller {
 	_, err = s.Remember(ctx, c, memory.RememberRequest{Content: secretWords[6] + " now", Supersedes: m.Memory.Handle})
 	must(err)
 	c.Retry = ""
-	_, err = s.CreateToken(ctx, c, memory.TokenRequest{Name: "robot"})
+	token, err := s.CreateToken(ctx, c, memory.TokenRequest{Name: "robot"})
+	must(err)
+	_, err = s.SignIn(ctx, token.Text)
 	must(err)
 	must(fillDrift(ctx, s, c))
 	must(fillReviews(ctx, s, c))
