@@ -142,6 +142,9 @@ func (v *view) OpenItems(ctx context.Context, q review.OpenQuery) ([]review.Open
 	for _, r := range q.Reasons {
 		reasons = append(reasons, string(r))
 	}
+	if _, err := v.tx.Exec(ctx, planner); err != nil {
+		return nil, err
+	}
 	rows, err := v.tx.Query(ctx, openItems, v.org, q.Spaces, q.Project, q.Now, q.ConfirmedBefore, q.ServedSince, q.IgnoredFrom, q.Dangling, q.LinkedBefore,
 		q.CountSince, q.BriefedSince, q.Memories, reasons)
 	if err != nil {
