@@ -317,6 +317,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
 
         stele.program.client -> stele.program.memory "Sends and receives its requests"
         stele.program.client -> stele.program.c4 "Sends models"
+        stele.program.client -> stele.program.review "Sends and receives its requests"
         stele.program.client -> stele.program.loopback "Sends a token in plain nowhere else"
         stele.program.client -> stele.program.problem "Turns answers back into problems"
 
