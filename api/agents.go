@@ -64,6 +64,9 @@ const listedProjects = 20
 // Seen is nil: the code is where the agent is, not here.
 func (agents) Seen(context.Context) *memory.Seen { return nil }
 
+// Worktree is empty for the same reason.
+func (agents) Worktree() string { return "" }
+
 // Relative cannot know where the repository of an agent begins; it only makes spellings equal.
 func (agents) Relative(name string) string {
 	if name == "" {

@@ -302,7 +302,7 @@ func TestTooManyAtOnce(t *testing.T) {
 	hold, held := make(chan struct{}), make(chan struct{}, 1)
 	w := newWorld(t, func(o *api.Options) {
 		o.InFlight = 1
-		o.Service = slow{o.Service.(*memory.Service), held, hold}
+		o.Service = slow{o.Service.(api.Domain), held, hold}
 	})
 	agent := w.acme.tokens[agentToken]
 	first := make(chan reply, 1)
@@ -322,14 +322,14 @@ func TestTooManyAtOnce(t *testing.T) {
 
 // slow is a service that takes its time for the map.
 type slow struct {
-	*memory.Service
+	api.Domain
 	held, hold chan struct{}
 }
 
 func (s slow) Map(ctx context.Context, c memory.Caller) (memory.Map, error) {
 	s.held <- struct{}{}
 	<-s.hold
-	return s.Service.Map(ctx, c)
+	return s.Domain.Map(ctx, c)
 }
 
 // Guessing tokens is limited where it arrives.

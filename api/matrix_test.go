@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stele-dev/stele/memory"
+	"github.com/stele-dev/stele/session"
 )
 
 // The matrix: for every operation of the OpenAPI document, what each holder of a token gets. An operation without a row
@@ -54,7 +55,9 @@ var (
 		nobody: 401, revoked: 401, ciToken: 200, ciCreating: 200, agentOfDepot: 200,
 		agentToken: 200, agentOfShop: 200, reviewerToken: 200, adminToken: 200, adminOfShop: 200,
 	}
-	reviewers = []string{reviewerToken, adminToken, adminOfShop}
+	// othersSession is what those get who are not the user of a session: nobody speaks for another's.
+	othersSession = statuses{agentToken: 404, agentOfShop: 404, reviewerToken: 404, adminOfShop: 404}
+	reviewers     = []string{reviewerToken, adminToken, adminOfShop}
 	// withCI is who may know of the runs of shop; runners push them.
 	withCI  = ofShop.with(statuses{ciToken: 200, ciCreating: 200})
 	runners = append([]string{ciToken, ciCreating}, reviewers...)
@@ -108,6 +111,12 @@ var matrix = map[string]row{
 	"why":               {query: "path=shop/a.go", want: ofShop, sees: []string{"acme shop"}},
 	"knowledge-map":     {want: ofShop},
 	"stats":             {want: ofShop},
+	"start-session":     {body: `{"task":"{new}","elements":["acme.shop"]}`, want: created, sees: []string{"acme shop"}},
+	"list-sessions":     {want: ofShop, sees: []string{"acme shop"}},
+	"get-session":       {want: ofShop, sees: []string{"acme shop"}},
+	"heartbeat-session": {body: `{"summary":"half"}`, want: ofShop.only(200, adminToken).with(othersSession), sees: []string{"acme shop"}},
+	"finish-session":    {body: `{"summary":"done","used_memories":[]}`, want: ofShop.only(200, adminToken).with(othersSession), sees: []string{"acme shop"}},
+	"cancel-session":    {body: `{}`, want: ofShop.with(statuses{agentToken: 404, agentOfShop: 404}), sees: []string{"acme shop"}},
 	"get-model":         {want: withCI, sees: []string{"acme shop"}},
 	"list-elements":     {want: withCI},
 	"list-bindings":     {want: withCI},
@@ -147,6 +156,14 @@ func (w *world) fill(n tenant, text string) string {
 			w.t.Fatal(err)
 		}
 		replace = append(replace, "{memory}", out.Memory.Handle)
+	}
+	if strings.Contains(text, "{session}") { // of the holder of the admin's token
+		c := memory.Caller{Org: n.org, Project: n.shop.ID, User: adminToken, Role: memory.RoleAgent, Door: memory.FromAPI}
+		started, err := w.service.StartSession(ctx, c, session.StartRequest{Task: "Work of " + name + ".", MaxTokens: new(int)})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		replace = append(replace, "{session}", started.SessionID)
 	}
 	if strings.Contains(text, "{token}") {
 		made, err := w.service.CreateToken(ctx, n.admin, memory.TokenRequest{Name: name})
@@ -207,7 +224,7 @@ func TestMatrix(t *testing.T) {
 			}
 		}
 		// A token of another organization meets nothing of this one: what it names there does not exist for it.
-		if strings.Contains(op.path, "{memory}") || strings.Contains(op.path, "{token}") {
+		if strings.Contains(op.path, "{memory}") || strings.Contains(op.path, "{token}") || strings.Contains(op.path, "{session}") {
 			parts := strings.SplitN(w.fill(w.acme, op.path+"\n"+r.query+"\n"+r.body), "\n", 3)
 			var body any
 			if parts[2] != "" {
@@ -239,6 +256,8 @@ func foreign(n tenant, kind string) []string {
 		return []string{n.tokenIDs[agentToken].String()}
 	case "run":
 		return []string{n.run}
+	case "session":
+		return []string{n.session}
 	}
 	return nil
 }
@@ -247,10 +266,11 @@ func foreign(n tenant, kind string) []string {
 // fails the test: whoever adds one decides which it is.
 var plain = []string{
 	"Idempotency-Key", "If-Match", "Last-Event-ID", "Stele-Agent", "Stele-Door", "Stele-Session",
-	"accept", "after", "ancestors", "as_of", "author", "badge", "before", "bindings", "branch", "clone_url", "content", "create_projects", "cursor", "decisions", "default_branch", "dry_run", "everywhere", "expires", "explain",
-	"holds", "identities", "include_expired", "kind", "kinds", "limit", "line", "max_tokens", "model", "name", "note", "origin",
-	"path", "paths", "patterns", "query", "reason", "report", "repository", "revision", "role", "schedule", "scope", "seen", "separate", "since", "source", "status", "tags",
-	"task", "title", "tracked", "tracked_branch", "verdicts", "why", "without_organization",
+	"accept", "after", "agent_name", "ancestors", "as_of", "author", "badge", "before", "bindings", "branch", "clone_url", "closes", "content", "create_projects", "cursor", "decisions", "default_branch", "dry_run", "edited", "everywhere", "exclusive", "expires", "explain", "follow_ups",
+	"holds", "identities", "include_expired", "kind", "kinds", "limit", "line", "max_tokens", "model", "name", "note", "origin", "outcome", "owners",
+	"path", "paths", "patterns", "query", "reason", "report", "repository", "revision", "role", "schedule", "scope", "seen", "separate", "since", "source", "state", "status", "summary", "tags",
+	"task", "title", "tracked", "tracked_branch", "user", "verdicts", "why", "without_organization", "worktree",
+	"used_memories", // what is no memory known here is told as unmatched: TestForeignCitations
 }
 
 // Identifiers of another tenant, and of another project, in every argument that takes one: "not found", and not a word.
@@ -349,10 +369,14 @@ func TestForeignIdentifiersInTools(t *testing.T) {
 		"remember": {"content": "x"}, "confirm_memory": {"memory": "{memory}"}, "get_memories": {"memory": "{memory}"}, "timeline": {"memory": "{memory}"},
 		"find_relevant_context": {"task": "x"}, "forget_memory": {"memory": "{memory}"}, "restore_memory": {"memory": "{memory}"}, "recall": {"query": "stock"}, "knowledge_map": {},
 		"get_drift_score": {}, "get_drift_details": {}, "get_drift_history": {},
+		"start_work_session": {"task": "x"}, "heartbeat_work_session": {"sessionId": "{session}"}, "finish_work_session": {"sessionId": "{session}"}, "list_work_sessions": {},
 	}
-	kinds := map[string]string{"projectId": "project", "projects": "project", "element": "element", "memory": "memory", "supersedes": "memory", "run": "run"}
-	plainArguments := []string{"content", "kind", "title", "why", "paths", "tags", "expires", "scope", "separate", "sessionId", "query", "limit", "maxTokens",
-		"includeExpired", "asOf", "holds", "note", "task", "reason", "erase", "before"}
+	kinds := map[string]string{"projectId": "project", "projects": "project", "element": "element", "memory": "memory", "supersedes": "memory", "run": "run", "sessionId": "session"}
+	plainArguments := []string{"content", "kind", "title", "why", "paths", "tags", "expires", "scope", "separate", "query", "limit", "maxTokens",
+		"includeExpired", "asOf", "holds", "note", "task", "reason", "erase", "before",
+		"agentName", "exclusive", "summary", "decisions", "followUps", "closes", "outcome", "edited",
+		"usedMemories", // what is no memory known here is told as unmatched: TestForeignCitations
+	}
 	var list struct {
 		Result struct {
 			Tools []struct {

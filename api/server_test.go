@@ -153,7 +153,7 @@ func TestHeadersOfEveryAnswer(t *testing.T) {
 }
 
 // stubborn is a service whose parts panic, as a bug does.
-type stubborn struct{ *memory.Service }
+type stubborn struct{ api.Domain }
 
 func (stubborn) Map(context.Context, memory.Caller) (memory.Map, error) {
 	panic(errors.New("hunter2 in a panic"))
@@ -161,7 +161,7 @@ func (stubborn) Map(context.Context, memory.Caller) (memory.Map, error) {
 
 func TestAPanicIsOneRequestOnly(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(o *api.Options) { o.Service = stubborn{o.Service.(*memory.Service)} })
+	w := newWorld(t, func(o *api.Options) { o.Service = stubborn{o.Service.(api.Domain)} })
 	agent := w.acme.tokens[agentToken]
 	got := w.send(agent, http.MethodGet, "/v1/projects/shop/knowledge-map", nil)
 	if got.status != 500 || strings.Contains(got.body, "hunter2") || strings.Contains(got.body, ".go") || !strings.Contains(got.body, "internal") {

@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/stele-dev/stele/api"
-	"github.com/stele-dev/stele/memory"
 )
 
 // However many organizations take all they get, the next one gets something; and all of it is given back.
@@ -59,7 +58,7 @@ func TestOneTokenLeavesRoom(t *testing.T) {
 	hold, held := make(chan struct{}), make(chan struct{}, share)
 	w := newWorld(t, func(o *api.Options) {
 		o.InFlight = 8 * share
-		o.Service = slow{o.Service.(*memory.Service), held, hold}
+		o.Service = slow{o.Service.(api.Domain), held, hold}
 	})
 	var all sync.WaitGroup
 	for range share {

@@ -10,7 +10,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -22,15 +24,17 @@ import (
 	"github.com/stele-dev/stele/internal/secret"
 	"github.com/stele-dev/stele/memory"
 	"github.com/stele-dev/stele/memory/postgres"
+	"github.com/stele-dev/stele/session"
 )
 
 // world is a server with two organizations on one database.
 type world struct {
 	t       *testing.T
-	service *memory.Service
+	service api.Domain
 	server  *api.Server
 	http    *httptest.Server
 	log     *logged
+	passed  atomic.Int64 // nanoseconds that the clock of the domain is ahead
 
 	acme, globex tenant
 }
@@ -45,6 +49,7 @@ type tenant struct {
 	other       memory.Memory // in depot
 	personal    memory.Memory // of the admin
 	run         string        // id of a comparison of shop
+	session     string        // a work session of the admin in shop
 	tokens      map[string]string
 	tokenIDs    map[string]uuid.UUID
 }
@@ -75,7 +80,7 @@ func newWorld(t *testing.T, options ...func(*api.Options)) *world {
 	w := &world{t: t, log: &logged{}}
 	db := pgtest.New(t)
 	store := postgres.New(db, master)
-	w.service = memory.New(store, memory.Options{})
+	w.service = api.NewDomain(memory.New(store, memory.Options{Now: w.now}), store)
 	o := api.Options{
 		Service: w.service, Version: "test", Log: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Ready: []api.Check{{Name: "database", Run: db.Ping}, {Name: "schema", Run: db.CheckSchema}, {Name: "keys", Run: store.CheckKeys}},
@@ -93,6 +98,11 @@ func newWorld(t *testing.T, options ...func(*api.Options)) *world {
 	w.acme = w.tenant("acme")
 	w.globex = w.tenant("globex")
 	return w
+}
+
+// now is the clock of the domain.
+func (w *world) now() time.Time {
+	return time.Now().Add(time.Duration(w.passed.Load())).Truncate(time.Microsecond)
 }
 
 func (w *world) tenant(name string) tenant {
@@ -138,6 +148,9 @@ func (w *world) tenant(name string) tenant {
 		Ancestors: []string{commit}, Report: drift.Report{Status: drift.Checked, Score: &score, Commit: commit, InputHash: "1"}})
 	must(err)
 	n.run = pushed.RunID
+	started, err := w.service.StartSession(ctx, n.admin, session.StartRequest{Task: canary(name, "shop") + " is to be mended.", Elements: []string{name + ".shop"}})
+	must(err)
+	n.session = started.SessionID
 	for holder, r := range map[string]memory.TokenRequest{
 		ciToken: {Role: memory.RoleCI}, ciCreating: {Role: memory.RoleCI, CreateProjects: true}, agentToken: {Role: memory.RoleAgent},
 		agentOfShop: {Role: memory.RoleAgent, Project: "shop"}, agentOfDepot: {Role: memory.RoleAgent, Project: "depot"},

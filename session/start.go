@@ -38,8 +38,13 @@ func (s *Service) StartSession(ctx context.Context, c memory.Caller, r StartRequ
 	err = s.write(ctx, c, func(tx Tx) error {
 		out = Started{Leases: []Lease{}, Conflicts: []Conflict{}, Warnings: warnings(redacted)}
 		w := work{Service: s, tx: tx, caller: c, now: s.memory.Now()}
-		var err error
-		st, err = w.start(ctx, r, &out)
+		err := memory.Once(ctx, tx, c, w.now, VerbStart, r, &out, func() (err error) {
+			st, err = w.start(ctx, r, &out)
+			return err
+		})
+		if err == nil && out.SessionID != "" && st.Name != out.SessionID { // a retry: the answer is that of the first attempt
+			st, _, err = tx.Session(ctx, c.User, out.SessionID)
+		}
 		return err
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/stele-dev/stele/api"
 	"github.com/stele-dev/stele/api/auth"
 	"github.com/stele-dev/stele/api/client"
 	"github.com/stele-dev/stele/api/rest"
@@ -30,7 +31,7 @@ import (
 type site struct {
 	*client.Client
 
-	local *memory.Service
+	local api.Domain
 	admin memory.Caller // at the database, in the project
 	by    memory.Caller // of the client, in the project
 	url   string
@@ -42,7 +43,8 @@ func newSite(t *testing.T, o memory.Options) *site {
 	t.Helper()
 	master, err := secret.GenerateMaster()
 	check(t, err)
-	s := &site{local: memory.New(postgres.New(pgtest.New(t), master), o)}
+	store := postgres.New(pgtest.New(t), master)
+	s := &site{local: api.NewDomain(memory.New(store, o), store)}
 	org, err := s.local.CreateOrganization(t.Context(), "acme")
 	check(t, err)
 	s.admin = memory.Caller{Org: org.ID, User: "operator", Role: memory.RoleAdmin, Door: memory.FromCLI}

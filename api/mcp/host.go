@@ -7,7 +7,7 @@ import (
 	"github.com/stele-dev/stele/memory"
 )
 
-// Service is the part of the domain that the tools call; *memory.Service is one.
+// Service is the part of the domain that the tools call; api.Domain is one.
 type Service interface {
 	Remember(ctx context.Context, c memory.Caller, r memory.RememberRequest) (memory.RememberResponse, error)
 	Recall(ctx context.Context, c memory.Caller, r memory.RecallRequest) (memory.RecallResponse, error)
@@ -22,6 +22,7 @@ type Service interface {
 	DriftScore(ctx context.Context, c memory.Caller) (memory.DriftScore, error)
 	DriftRun(ctx context.Context, c memory.Caller, id string) (memory.RunReport, error)
 	DriftHistory(ctx context.Context, c memory.Caller, q memory.RunQuery) ([]memory.RunSummary, error)
+	sessionService
 }
 
 // Backend is an opened domain and what is known about the one who calls.
@@ -32,6 +33,8 @@ type Backend interface {
 	Caller(ctx context.Context, project string, writes bool) (memory.Caller, error)
 	// Seen is the state of the code before the caller; nil when this door has no working tree.
 	Seen(ctx context.Context) *memory.Seen
+	// Worktree tells working trees apart, opaquely; "" when this door has none.
+	Worktree() string
 	// Relative gives a path relative to the root of the repository where this door knows better than the caller.
 	Relative(path string) string
 }

@@ -261,6 +261,9 @@ func (p parameter) refused(value any) error {
 func (p parameter) set(field reflect.Value, value any) error {
 	switch p.kind {
 	case reflect.TypeFor[[]string]():
+		if s, ok := value.(string); ok && strings.TrimSpace(s) == "" {
+			return nil // models fill in what they have nothing to say to
+		}
 		list, ok := stringList(value)
 		if !ok {
 			return p.refused(value)
@@ -272,6 +275,9 @@ func (p parameter) set(field reflect.Value, value any) error {
 		}
 		// A call may give several spellings of one list; together they are the list.
 		before, ok := reflect.TypeAssert[[]string](field)
+		if before == nil {
+			before = []string{} // an empty list was given, which is not the same as none
+		}
 		for _, s := range list {
 			if ok && !slices.Contains(before, s) {
 				before = append(before, s)

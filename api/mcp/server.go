@@ -110,6 +110,7 @@ type call struct {
 	Service
 	caller  memory.Caller
 	backend Backend
+	shared  bool // the caller's session is that of everybody with its token
 }
 
 // paths gives paths as memories name them.
@@ -132,8 +133,12 @@ func (s *Server) prepare(ctx context.Context, project, session string, writes bo
 		return nil, err
 	}
 	c.Door, c.Agent = memory.FromMCP, agent(ctx)
-	c.Session = cmp.Or(session, s.implicitSession(ctx), c.Session)
-	return &call{Service: b.Service(), caller: c, backend: b}, nil
+	own := cmp.Or(session, s.implicitSession(ctx))
+	c.Session = cmp.Or(own, c.Session)
+	if c, err = b.Service().Arrive(ctx, c); err != nil {
+		return nil, err
+	}
+	return &call{Service: b.Service(), caller: c, backend: b, shared: own == ""}, nil
 }
 
 // sessionPrefix tells the connections of agents from sessions that have a name.

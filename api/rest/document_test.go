@@ -19,9 +19,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stele-dev/stele/api"
 	"github.com/stele-dev/stele/api/auth"
 	"github.com/stele-dev/stele/api/rest"
-	"github.com/stele-dev/stele/memory"
 )
 
 var update = flag.Bool("update", false, "write docs/openapi.json anew")
@@ -61,8 +61,8 @@ func TestDocumentIsValid(t *testing.T) {
 func TestEveryOperationIsDescribed(t *testing.T) {
 	t.Parallel()
 	doc := document(t)
-	// Questions with a body, and a push that is the same one whenever it is repeated.
-	reads := []string{"open-memories", "recall", "find-context", "push-run"}
+	// Questions with a body, and what is the same one whenever it is repeated: a push, what a session says, its end.
+	reads := []string{"open-memories", "recall", "find-context", "push-run", "heartbeat-session", "finish-session", "cancel-session"}
 	ids := map[string]bool{}
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -98,8 +98,8 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 			}
 		}
 	}
-	if len(ids) != 50 {
-		t.Errorf("there are %d operations, want 50: a new one needs its row in docs/rest.md", len(ids))
+	if len(ids) != 56 {
+		t.Errorf("there are %d operations, want 56: a new one needs its row in docs/rest.md", len(ids))
 	}
 	for name, s := range doc.Components.Schemas {
 		if s.Value.Description == "" {
@@ -160,7 +160,7 @@ func TestReferencesAreMarked(t *testing.T) {
 		mark := extensions["x-stele-ref"]
 		if mark != nil {
 			got[at] = mark
-		} else if slices.Contains([]string{"project", "projects", "memory", "memories", "element", "elements", "token", "supersedes", "run"}, name) {
+		} else if slices.Contains([]string{"project", "projects", "memory", "memories", "element", "elements", "token", "supersedes", "run", "session"}, name) {
 			t.Errorf("%s holds ids and is not marked", at)
 		}
 	}
@@ -188,7 +188,7 @@ func TestReferencesAreMarked(t *testing.T) {
 	for _, mark := range got {
 		kinds[mark] = true
 	}
-	if len(kinds) != 5 || got["RememberRequest.supersedes"] != "memory" || got["RecallRequest.projects"] != "project" {
+	if len(kinds) != 6 || got["RememberRequest.supersedes"] != "memory" || got["RecallRequest.projects"] != "project" {
 		t.Errorf("marked are %v", got)
 	}
 }
@@ -277,4 +277,4 @@ func TestNobodyReachesAHandler(t *testing.T) {
 	}
 }
 
-var _ rest.Service = (*memory.Service)(nil)
+var _ rest.Service = api.Domain{}

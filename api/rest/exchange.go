@@ -41,6 +41,10 @@ func (a *API) admit(ctx huma.Context, next func(huma.Context)) {
 	if x.caller, x.token, err = auth.CallerFrom(r.Context()); err == nil {
 		err = x.read(ctx.Operation())
 	}
+	if err == nil && x.caller.Session != "" {
+		x.caller, err = a.service.Arrive(r.Context(), x.caller)
+		err = spelled(err, "sessionId", headerSession)
+	}
 	if err != nil {
 		a.fail(w, r, err)
 		return

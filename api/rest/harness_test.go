@@ -19,6 +19,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/google/uuid"
 
+	"github.com/stele-dev/stele/api"
 	"github.com/stele-dev/stele/api/auth"
 	"github.com/stele-dev/stele/api/rest"
 	"github.com/stele-dev/stele/internal/postgres/pgtest"
@@ -32,7 +33,7 @@ import (
 type server struct {
 	t       testing.TB
 	api     *rest.API
-	service *memory.Service
+	service api.Domain
 	store   *postgres.Store
 	org     uuid.UUID
 	project memory.ProjectInfo
@@ -46,7 +47,7 @@ func newServer(t testing.TB, options ...func(*rest.Options)) *server {
 	master, err := secret.GenerateMaster()
 	must(t, err)
 	s := &server{t: t, store: postgres.New(pgtest.New(t), master), tokens: map[memory.Role]string{}, log: &bytes.Buffer{}}
-	s.service = memory.New(s.store, memory.Options{})
+	s.service = api.NewDomain(memory.New(s.store, memory.Options{}), s.store)
 	s.mount(s.service, options...)
 	s.org, s.project, s.tokens = s.organization("acme")
 	return s

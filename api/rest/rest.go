@@ -65,6 +65,7 @@ type Service interface {
 	Events(ctx context.Context, c memory.Caller, after string, limit int) (memory.EventsResponse, error)
 
 	driftService
+	sessionService
 }
 
 // Options of an API. Service is required; zero values of the rest mean the defaults.
@@ -120,6 +121,7 @@ func New(o Options) *API {
 	a.memories()
 	a.lifecycle()
 	a.questions()
+	a.sessions()
 	a.model()
 	a.drift()
 	a.events()

@@ -14,6 +14,7 @@ import (
 	"github.com/stele-dev/stele/api/auth"
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/memory"
+	"github.com/stele-dev/stele/session"
 )
 
 // The groups of operations, in the order of the page.
@@ -21,6 +22,7 @@ const (
 	tagMemories     = "Memories"
 	tagLifecycle    = "Life of a memory"
 	tagQuestions    = "Questions"
+	tagSessions     = "Work sessions"
 	tagModel        = "Model"
 	tagDrift        = "Drift"
 	tagEvents       = "Events"
@@ -32,6 +34,7 @@ var tags = []*huma.Tag{
 	{Name: tagMemories, Description: "Write and read facts."},
 	{Name: tagLifecycle, Description: "Confirm, dispute, retire, erase, restore, look back."},
 	{Name: tagQuestions, Description: "Ask what is known."},
+	{Name: tagSessions, Description: "Who works where, and what came of it."},
 	{Name: tagModel, Description: "The architecture model that memories hang on."},
 	{Name: tagDrift, Description: "Whether code and model still agree."},
 	{Name: tagEvents, Description: "Follow what happens."},
@@ -54,7 +57,7 @@ func responseRef(status int) string {
 
 // components are the parts of the document that do not follow from a type.
 func components() *huma.Components {
-	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	schemas := huma.NewMapRegistry("#/components/schemas/", nameOfSchema)
 	for t, as := range spellings {
 		schemas.RegisterTypeAlias(t, as)
 	}
@@ -92,6 +95,21 @@ func components() *huma.Components {
 	return c
 }
 
+// nameOfSchema names the schema of a type. What is short inside its package says here whose it is.
+func nameOfSchema(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.PkgPath() == reflect.TypeFor[session.Summary]().PkgPath() && slices.Contains(ofSessions, name) {
+		return "Session" + name
+	}
+	return name
+}
+
+// ofSessions are the types of package session whose names say too little outside it.
+var ofSessions = []string{"Summary", "Status", "List", "Receipt"}
+
 // refusals are the answers that are problems.
 var refusals = map[int]huma.Response{
 	http.StatusBadRequest:            {Description: "The body is no JSON."},
@@ -122,6 +140,10 @@ var spellings = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[memory.Role]():       reflect.TypeFor[roleText](),
 	reflect.TypeFor[c4model.Level]():     reflect.TypeFor[levelText](),
 	reflect.TypeFor[memory.Comparison](): reflect.TypeFor[comparisonText](),
+	reflect.TypeFor[memory.Door]():       reflect.TypeFor[doorText](),
+	reflect.TypeFor[session.State]():     reflect.TypeFor[stateText](),
+	reflect.TypeFor[session.Verdict]():   reflect.TypeFor[verdictText](),
+	reflect.TypeFor[session.Outcome]():   reflect.TypeFor[outcomeText](),
 }
 
 type (
@@ -133,6 +155,10 @@ type (
 	roleText       string
 	levelText      string
 	comparisonText string
+	doorText       string
+	stateText      string
+	verdictText    string
+	outcomeText    string
 )
 
 func (idText) Schema(huma.Registry) *huma.Schema {
@@ -165,6 +191,22 @@ func (levelText) Schema(huma.Registry) *huma.Schema {
 
 func (comparisonText) Schema(huma.Registry) *huma.Schema {
 	return oneOf(memory.ComparedNone, memory.ComparedAll, memory.ComparedIndex, memory.ComparedUnindexed)
+}
+
+func (doorText) Schema(huma.Registry) *huma.Schema {
+	return oneOf(memory.DoorRecall, memory.DoorPrompt, memory.DoorFile, memory.DoorBriefing, memory.DoorIndex, memory.DoorLink)
+}
+
+func (stateText) Schema(huma.Registry) *huma.Schema {
+	return oneOf(session.Active, session.Finished, session.Expired, session.Cancelled)
+}
+
+func (verdictText) Schema(huma.Registry) *huma.Schema {
+	return oneOf(session.Allow, session.Warn, session.Deny)
+}
+
+func (outcomeText) Schema(huma.Registry) *huma.Schema {
+	return oneOf(session.Done, session.Incomplete, session.Failed)
 }
 
 func oneOf[T ~string](values ...T) *huma.Schema {
@@ -201,10 +243,15 @@ func (a *API) describe() {
 			}
 			p.Schema.Description, p.Schema.Examples, p.Schema.Nullable = "", nil, false // said by the parameter
 		}
-		if created, known := op.Responses["201"], op.Responses["200"]; created != nil && known == nil && strings.Contains(op.Path, "memories") {
-			merged := *created
-			merged.Description = "It restates a memory that is there already, which the answer shows."
-			op.Responses["200"] = &merged
+		for of, also := range map[string]string{
+			"/memories": "It restates a memory that is there already, which the answer shows.",
+			"/sessions": "It goes on with a session that was open, or the gate denied it; the answer shows which.",
+		} {
+			if created, known := op.Responses["201"], op.Responses["200"]; created != nil && known == nil && strings.Contains(op.Path, of) {
+				merged := *created
+				merged.Description = also
+				op.Responses["200"] = &merged
+			}
 		}
 	}
 	schemas := doc.Components.Schemas
@@ -212,7 +259,7 @@ func (a *API) describe() {
 	delete(schemas.Map(), "ErrorDetail")
 	for name, s := range schemas.Map() {
 		t := schemas.TypeFromRef("#/components/schemas/" + name)
-		s.Description = cmp.Or(contextDescriptions[name], driftDescriptions[name], descriptions[name])
+		s.Description = cmp.Or(contextDescriptions[name], driftDescriptions[name], sessionDescriptions[name], descriptions[name])
 		if sent[name] {
 			s.Required = required[name]
 		}
@@ -313,11 +360,12 @@ var wider = []string{"Result.status", "Result.origin"}
 
 // references says what the ids in parameters (by name) and in fields of requests are ids of.
 var references = map[string]string{
-	"project": "project", "memory": "memory", "token": "token", "element": "element", "run": "run",
+	"project": "project", "memory": "memory", "token": "token", "element": "element", "run": "run", "session": "session",
 	"RememberRequest.elements": "element", "RememberRequest.supersedes": "memory",
 	"SupersedeMemory.elements": "element", "EditMemory.elements": "element",
 	"OpenMemories.memories": "memory",
 	"RecallRequest.element": "element", "RecallRequest.projects": "project",
+	"StartRequest.elements": "element", "StartRequest.continues": "session", "HeartbeatSession.elements": "element",
 	"TokenRequest.project": "project", "BindElement.element": "element",
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/term"
 
+	"github.com/stele-dev/stele/api"
 	"github.com/stele-dev/stele/api/client"
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/embedding"
@@ -28,9 +29,10 @@ import (
 	"github.com/stele-dev/stele/internal/secret"
 	"github.com/stele-dev/stele/memory"
 	store "github.com/stele-dev/stele/memory/postgres"
+	"github.com/stele-dev/stele/session"
 )
 
-// service is what the commands ask of the domain: *memory.Service at the database, *client.Client of a server.
+// service is what the commands ask of the domain: api.Domain at the database, *client.Client of a server.
 type service interface {
 	Remember(ctx context.Context, c memory.Caller, r memory.RememberRequest) (memory.RememberResponse, error)
 	Recall(ctx context.Context, c memory.Caller, r memory.RecallRequest) (memory.RecallResponse, error)
@@ -69,6 +71,13 @@ type service interface {
 	ChangeDriftSettings(ctx context.Context, c memory.Caller, change memory.DriftSettingsChange) (memory.DriftSettings, error)
 	HeldModel(ctx context.Context, c memory.Caller) (memory.HeldModel, bool, error)
 	DecideModel(ctx context.Context, c memory.Caller, accept bool) (memory.HeldModel, error)
+	Arrive(ctx context.Context, c memory.Caller) (memory.Caller, error)
+	StartSession(ctx context.Context, c memory.Caller, r session.StartRequest) (session.Started, error)
+	HeartbeatSession(ctx context.Context, c memory.Caller, r session.HeartbeatRequest) (session.Status, error)
+	FinishSession(ctx context.Context, c memory.Caller, r session.FinishRequest) (session.Ended, error)
+	CancelSession(ctx context.Context, c memory.Caller, ref string) (session.Summary, error)
+	Sessions(ctx context.Context, c memory.Caller, r session.ListRequest) (session.List, error)
+	SessionReceipt(ctx context.Context, c memory.Caller, ref string) (session.Receipt, error)
 }
 
 // app is one run of the program: its streams, its flags, and what it opened.
@@ -86,6 +95,7 @@ type app struct {
 	cacheDir    string // of what can be made again; "" keeps nothing
 	json        bool
 	project     string
+	session     string
 	server      string
 	token       string
 	insecure    bool
@@ -123,7 +133,7 @@ func newApp(in, out, errOut *os.File) *app {
 // load reads the configuration with the flags of this command line.
 func (a *app) load() (config.Config, error) {
 	e := a.environment
-	e.Flags = map[string]string{"project": a.project, "server": a.server, "token": a.token}
+	e.Flags = map[string]string{"project": a.project, "session": a.session, "server": a.server, "token": a.token}
 	if a.insecure {
 		e.Flags["insecure"] = "true"
 	}
@@ -165,6 +175,7 @@ type backend struct {
 
 	// What only a process at the database has; nil where the commands go to a server.
 	local   *memory.Service
+	domain  api.Domain // local with the packages beside it
 	store   *store.Store
 	cluster *embedded.Cluster // nil with a database of the user's own
 	db      *postgres.DB
@@ -314,7 +325,8 @@ func (b *backend) openDatabase(ctx context.Context, a *app) error {
 	}
 	b.local = memory.New(b.store, memory.Options{Ranking: &ranking, Embedder: b.embedder, EmbedWait: b.config.EmbeddingWait, Branches: b.branches(),
 		RewriteDoubt: b.config.RewriteDoubt})
-	b.service = b.local
+	b.domain = api.NewDomain(b.local, b.store)
+	b.service = b.domain
 	return nil
 }
 

@@ -33,6 +33,9 @@ func (b agentBackend) Caller(ctx context.Context, project string, writes bool) (
 // Relative gives a path as memories name it; agents like to name files from the root of the machine.
 func (b agentBackend) Relative(path string) string { return b.place.relative(path) }
 
+// Worktree tells this working tree from others.
+func (b agentBackend) Worktree() string { return b.place.worktree() }
+
 // Seen is the state of the working tree.
 func (b agentBackend) Seen(ctx context.Context) *memory.Seen { return b.place.look(ctx) }
 

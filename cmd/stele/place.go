@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -132,6 +134,17 @@ func (p *place) treeOf(ctx context.Context, patterns []string) string {
 		return ""
 	}
 	return evidence.TreeHash(files, patterns)
+}
+
+// worktree tells this working tree from others, of this machine and of all: opaque, since paths say more than anybody has to
+// know. "" outside any repository.
+func (p *place) worktree() string {
+	host, err := os.Hostname()
+	if p.checkout == nil || err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", host, p.checkout.Root))
+	return hex.EncodeToString(sum[:16])
 }
 
 // relative gives a path relative to the root of the repository, as memories name paths. Of a glob, that is the folder it

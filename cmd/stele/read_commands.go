@@ -14,7 +14,7 @@ import (
 func (a *app) recallCommand() *cobra.Command {
 	var q memory.RecallRequest
 	var kinds []string
-	var session, asOf string
+	var asOf string
 	var maxTokens int
 	c := &cobra.Command{
 		Use: "recall [QUERY]", Short: "Find what is known, best first",
@@ -43,7 +43,6 @@ func (a *app) recallCommand() *cobra.Command {
 				q.AsOf = &at
 			}
 			return a.with(cmd.Context(), false, func(b *backend, c memory.Caller) error {
-				c.Session = session
 				for n, path := range q.Paths {
 					q.Paths[n] = b.place.relative(path)
 				}
@@ -60,7 +59,7 @@ func (a *app) recallCommand() *cobra.Command {
 	f.StringArrayVar(&q.Paths, "path", nil, "files whose elements and memories to look at; repeatable")
 	f.StringArrayVar(&kinds, "kind", nil, "pitfall, convention, note or session_outcome; repeatable")
 	f.StringArrayVar(&q.Tags, "tag", nil, "tag; repeatable")
-	f.StringVar(&session, "session", "", "work session this is asked for")
+	f.StringVar(&a.session, "session", "", "work session this is asked for (default STELE_SESSION)")
 	f.StringArrayVar(&q.Projects, "projects", nil, "further projects to search; repeatable")
 	f.IntVar(&q.Limit, "limit", memory.DefaultLimit, "how many results at most")
 	f.IntVar(&maxTokens, "max-tokens", memory.DefaultMaxTokens, "budget of tokens; 0 gives the index alone")

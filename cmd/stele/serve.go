@@ -92,7 +92,7 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 	}
 	runner := newDriftRunner(b, log)
 	server, err := api.New(api.Options{
-		Service: b.local, Webhook: api.Webhook{Secret: c.GitHubWebhookSecret, Pushed: runner.Pushed}, RunDrift: runner.Queue, Profile: profile,
+		Service: b.domain, Webhook: api.Webhook{Secret: c.GitHubWebhookSecret, Pushed: runner.Pushed}, RunDrift: runner.Queue, Profile: profile,
 		Version: thisBuild().Version, Log: log, Metrics: api.PoolMetrics(b.db.Stat),
 		Hosts: fields(c.Hosts), Proxies: proxies, Limits: auth.Limits{PerToken: rate.Limit(c.Rate), Burst: int(2 * c.Rate)},
 		Ready: []api.Check{

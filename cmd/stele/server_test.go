@@ -26,7 +26,7 @@ import (
 // served is a server on a database of its own, in the process of the test.
 type served struct {
 	url   string
-	local *memory.Service
+	local api.Domain
 	admin memory.Caller // who looks after its organization
 }
 
@@ -36,7 +36,8 @@ func serveTest(tb testing.TB) served {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := served{local: memory.New(store.New(pgtest.New(tb), master), memory.Options{})}
+	database := store.New(pgtest.New(tb), master)
+	s := served{local: api.NewDomain(memory.New(database, memory.Options{}), database)}
 	server, err := api.New(api.Options{Service: s.local, Version: "1.2"})
 	if err != nil {
 		tb.Fatal(err)
@@ -293,7 +294,7 @@ func TestAgentOnServer(t *testing.T) {
 	if err != nil || len(page.Memories) != 1 || page.Memories[0].Author != "tester/kim" || page.Memories[0].Origin != memory.FromMCP {
 		t.Errorf("got %+v, %v", page.Memories, err)
 	}
-	if page, err := s.local.AuditLog(t.Context(), s.admin, memory.AuditRequest{}); err != nil || len(page.Lines) == 0 || page.Lines[0].Subject == uuid.Nil || !strings.HasPrefix(page.Lines[0].Session, "mcp-") {
+	if page, err := s.local.AuditLog(t.Context(), s.admin, memory.AuditRequest{}); err != nil || len(page.Lines) == 0 || page.Lines[0].Subject == uuid.Nil || !strings.HasPrefix(page.Lines[0].Session, "c-") {
 		t.Errorf("the trail: %+v, %v", page.Lines, err)
 	}
 }

@@ -45,6 +45,9 @@ func (b *backend) upkeep(ctx context.Context, log *slog.Logger, runner *driftRun
 			return err
 		}
 	}
+	if _, err := jobs.AddFunc("@every 1m", func() { u.sweep(ctx) }); err != nil {
+		return err
+	}
 	if runner != nil {
 		if _, err := jobs.AddFunc("@every 1m", func() { u.each(ctx, runner.due) }); err != nil {
 			return err
@@ -156,6 +159,14 @@ func (u *upkeep) index(ctx context.Context) {
 		u.toldOwner.Do(func() { u.log.WarnContext(ctx, "upkeep cannot build an index", "error", err) })
 	default:
 		u.log.WarnContext(ctx, "upkeep failed to keep the indexes over vectors", "error", err)
+	}
+}
+
+// sweep ends the work sessions that showed no life for long. What fails is told by name of the session, never by what it says.
+func (u *upkeep) sweep(ctx context.Context) {
+	err := survive(ctx, uuid.Nil, func(ctx context.Context, _ uuid.UUID) error { return u.domain.Sweep(ctx) })
+	if err != nil && ctx.Err() == nil {
+		u.log.WarnContext(ctx, "upkeep could not end every work session that showed no life", "error", err)
 	}
 }
 

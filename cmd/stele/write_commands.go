@@ -9,7 +9,7 @@ import (
 	"github.com/stele-dev/stele/memory"
 )
 
-// with opens the domain and says who calls; run does the rest.
+// with opens the domain and says who calls, also from which work session, whose sign of life that is; run does the rest.
 func (a *app) with(ctx context.Context, writes bool, run func(b *backend, c memory.Caller) error) error {
 	b, err := a.open(ctx)
 	if err != nil {
@@ -17,6 +17,10 @@ func (a *app) with(ctx context.Context, writes bool, run func(b *backend, c memo
 	}
 	c, err := b.Caller(ctx, a.project, writes)
 	if err != nil {
+		return err
+	}
+	c.Session = b.config.Session
+	if c, err = b.Arrive(ctx, c); err != nil {
 		return err
 	}
 	return run(b, c)

@@ -295,6 +295,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.cli -> stele.program.http "Serves the network"
         stele.program.cli -> stele.program.gate "Sets its limits"
         stele.program.cli -> stele.program.memory "Asks the domain"
+        stele.program.cli -> stele.program.session "Starts and ends work sessions, sweeps those that are silent"
         stele.program.cli -> stele.program.client "Asks the domain of a server, when one is set"
         stele.program.cli -> stele.program.store "Gives the domain its Store"
         stele.program.cli -> stele.program.postgres "Opens, migrates and backs up the database"
@@ -316,6 +317,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.cli -> stele.program.problem "Turns problems into one line and an exit code"
 
         stele.program.client -> stele.program.memory "Sends and receives its requests"
+        stele.program.client -> stele.program.session "Sends and receives its requests"
         stele.program.client -> stele.program.c4 "Sends models"
         stele.program.client -> stele.program.review "Sends and receives its requests"
         stele.program.client -> stele.program.loopback "Sends a token in plain nowhere else"
@@ -325,6 +327,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.http -> stele.program.rest "Serves it"
         stele.program.http -> stele.program.mcp "Serves it"
         stele.program.http -> stele.program.memory "Hands the domain to the doors"
+        stele.program.http -> stele.program.session "Puts it beside memory for every door"
         stele.program.http -> stele.program.problem "Says what was refused"
         stele.program.rest -> stele.program.gate "Learns who calls"
         stele.program.gate -> stele.program.memory "Looks tokens up"
@@ -332,12 +335,14 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.gate -> stele.program.problem "Says what was refused"
 
         stele.program.mcp -> stele.program.memory "Translates tools into calls of the domain"
+        stele.program.mcp -> stele.program.session "Translates tools into work sessions"
         stele.program.mcp -> stele.program.drift "Shows reports of runs"
         stele.program.mcp -> stele.program.problem "Turns problems into results an agent can act on"
 
         stele.program.export -> stele.program.memory "Reads what the caller may see"
         stele.program.export -> stele.program.problem "Says what it would write over"
         stele.program.rest -> stele.program.memory "Translates requests into calls of the domain"
+        stele.program.rest -> stele.program.session "Translates requests into work sessions"
         stele.program.rest -> stele.program.c4 "Reads and shows models"
         stele.program.rest -> stele.program.drift "Describes reports of runs"
         stele.program.rest -> stele.program.config "Writes bindings as stele.yaml has them"

@@ -46,6 +46,7 @@ type Config struct {
 	Insecure            bool          `env:"INSECURE" help:"allow plain http to a server on another machine"`
 	Organization        string        `env:"ORGANIZATION" help:"tenant to work in, made when missing"`
 	Project             string        `env:"PROJECT" help:"project to work in: id, name or identity; empty: by repository"`
+	Session             string        `env:"SESSION" help:"work session that the commands belong to"`
 	User                string        `env:"USER" help:"who writes; empty: git's user.name, else the user of the machine"`
 	Ranking             string        `env:"RANKING" help:"constants of recall to change, such as best_share=0.3,kind.pitfall=4"`
 	Addr                string        `env:"ADDR" help:"address that stele serve listens on"`

@@ -55,7 +55,7 @@ func TestPrecedence(t *testing.T) {
 		"database_url": "default", "database_owner_url": "default", "database_admin_url": "default", "data_dir": "default", "postgres_bin": "default",
 		"db_idle": "environment", "master_key": "default", "master_key_file": "default",
 		"organization": "file " + e.File(), "project": "flag --project", "ranking": "default", "user": "environment",
-		"server": "default", "token": "default", "insecure": "default",
+		"server": "default", "token": "default", "insecure": "default", "session": "default",
 		"addr": "default", "metrics_addr": "default", "hosts": "default", "proxies": "default", "rate": "default",
 		"embedding_provider": "default", "embedding_url": "default", "embedding_model": "default", "embedding_api_key": "default",
 		"embedding_dimensions": "default", "embedding_wait": "default", "rewrite_doubt": "default",

@@ -1,0 +1,30 @@
+package api
+
+import (
+	"github.com/stele-dev/stele/memory"
+	"github.com/stele-dev/stele/session"
+)
+
+// Domain is the domain packages as one value: what every door asks. No two of them have a method of the same name.
+type Domain struct {
+	*MemoryService
+	*SessionService
+}
+
+// Names under which the services are parts of a Domain.
+type (
+	MemoryService  = memory.Service
+	SessionService = session.Service
+)
+
+var _ Service = Domain{}
+
+// Store keeps what the domain packages beside memory need.
+type Store interface {
+	session.Store
+}
+
+// NewDomain puts the other domain packages beside memory, on the same database.
+func NewDomain(m *memory.Service, s Store) Domain {
+	return Domain{MemoryService: m, SessionService: session.New(m, s)}
+}
