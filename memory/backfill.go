@@ -85,6 +85,14 @@ func idBefore(since time.Time) uuid.UUID {
 	return id
 }
 
+// fillIn stores a vector; the first that a memory gets shows what it is similar to.
+func (s *Service) fillIn(ctx context.Context, tx Tx, r *Record, vector []float32, first bool) error {
+	if err := tx.SetVector(ctx, r.Space, r.Seq, s.embedder.Model(), vector); err != nil || !first {
+		return err
+	}
+	return s.noteLate(ctx, tx, r, vector, s.now())
+}
+
 // fill embeds the texts of memories and stores the vectors, space by space.
 func (s *Service) fill(ctx context.Context, org uuid.UUID, recs []Record, out *Backfilled) error {
 	texts := make([]string, len(recs))
@@ -128,15 +136,12 @@ func (s *Service) fill(ctx context.Context, org uuid.UUID, recs []Record, out *B
 				if r == nil || r.Status != Live || r.Title != recs[n].Title || r.Content != recs[n].Content {
 					continue
 				}
-				if usable(vectors[n]) {
-					err = tx.SetVector(ctx, r.Space, r.Seq, out.Model, vectors[n])
-					if err == nil && !embedded[r.ID] {
-						err = s.noteLate(ctx, tx, r, vectors[n], s.now())
-					}
-					filled++
-				} else {
-					err = tx.RefuseVector(ctx, r.ID, out.Model)
+				if !usable(vectors[n]) {
 					refused++
+					err = tx.RefuseVector(ctx, r.ID, out.Model)
+				} else {
+					filled++
+					err = s.fillIn(ctx, tx, r, vectors[n], !embedded[r.ID])
 				}
 				if err != nil {
 					return err

@@ -307,14 +307,8 @@ func (s *Service) place(ctx context.Context, tx Tx, c Caller, d *draft, out *Rem
 	if err := tx.Insert(ctx, r, at, ix, sourceKey, batch); err != nil {
 		return err
 	}
-	if d.vector != nil {
-		if err := tx.SetVector(ctx, r.Space, r.Seq, d.model, d.vector); err != nil {
-			return err
-		}
-	} else if d.refused {
-		if err := tx.RefuseVector(ctx, r.ID, d.model); err != nil {
-			return err
-		}
+	if err := d.keepVector(ctx, tx, r); err != nil {
+		return err
 	}
 	if err := noteSimilar(ctx, tx, r, d, out.SimilarTo); err != nil {
 		return err
@@ -334,6 +328,17 @@ func (s *Service) place(ctx context.Context, tx Tx, c Caller, d *draft, out *Rem
 		if l.Note != "" {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("[[%s]] is %s", clip(l.Text, 60), l.Note))
 		}
+	}
+	return nil
+}
+
+// keepVector stores the vector of a new memory, or that the model has none for it.
+func (d *draft) keepVector(ctx context.Context, tx Tx, r *Record) error {
+	switch {
+	case d.vector != nil:
+		return tx.SetVector(ctx, r.Space, r.Seq, d.model, d.vector)
+	case d.refused:
+		return tx.RefuseVector(ctx, r.ID, d.model)
 	}
 	return nil
 }

@@ -22,17 +22,15 @@ import (
 // Every action is taken back exactly: the memories are as before, and the items are open again under the same ids.
 func TestUndoRestoresExactly(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
-	pair := func(w *world) (older, newer memory.Memory) {
-		older = w.remember(memory.RememberRequest{Title: "Retries", Content: "the payment client retries three times and then gives up for good", Elements: []string{"shop.web"}})
-		newer = w.remember(memory.RememberRequest{Title: "Retry", Content: "the payment client retries four times and then gives up for good", Elements: []string{"shop.api"}})
-		return older, newer
+	pair := func(w *world) memory.Memory {
+		w.remember(memory.RememberRequest{Title: "Retries", Content: "the payment client retries three times and then gives up for good", Elements: []string{"shop.web"}})
+		return w.remember(memory.RememberRequest{Title: "Retry", Content: "the payment client retries four times and then gives up for good", Elements: []string{"shop.api"}})
 	}
 	doubted := func(w *world) memory.Memory {
 		m := w.remember(memory.RememberRequest{Title: "Headers", Content: "the gateway strips headers", Elements: []string{"shop.api"}, Seen: &memory.Seen{Commit: commit(1), Tree: "t"}})
 		w.push(1, nil)
 		w.drifted(2, gone(w, "shop.api", 2))
-		_, err := w.memories.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle, Note: "not since the proxy"})
+		_, err := w.memories.Confirm(context.Background(), w.c, memory.ConfirmRequest{Memory: m.Handle, Note: "not since the proxy"})
 		w.must(err)
 		w.sql(`INSERT INTO evidence (org_id, memory_id, revision, version, ordinal, state) VALUES ($1, $2, 1, 1, 0, 'gone')`, w.c.Org, m.ID)
 		w.later(time.Hour)
@@ -81,19 +79,19 @@ func TestUndoRestoresExactly(t *testing.T) {
 			w.sql(`UPDATE memories SET ignored_by = 5, confirmations = 3 WHERE memory_id = $1`, m.ID)
 			return m
 		}, decide: item(review.Ignored, func(d *review.DecideRequest) { d.Action = review.Promote }), settled: review.Ignored},
-		{name: "merge into one", begin: func(w *world) memory.Memory { _, newer := pair(w); return newer },
+		{name: "merge into one", begin: pair,
 			decide: func(w *world, m memory.Memory) review.DecideRequest {
 				i := w.item(m, review.Conflict)
 				return review.DecideRequest{Action: review.Merge, Items: []string{i.ID}, Into: i.Other.Handle}
 			}, settled: review.Conflict},
-		{name: "merge into a new text", begin: func(w *world) memory.Memory { _, newer := pair(w); return newer },
+		{name: "merge into a new text", begin: pair,
 			decide: item(review.Conflict, func(d *review.DecideRequest) {
 				d.Action, d.Content = review.Merge, "the payment client retries as often as it is told"
 			}),
 			settled: review.Conflict},
 		{name: "restore", begin: func(w *world) memory.Memory {
 			m := w.remember(memory.RememberRequest{Title: "Headers", Content: "the gateway strips headers", Elements: []string{"shop.api"}})
-			_, err := w.memories.Forget(ctx, w.c, memory.ForgetRequest{Memory: m.Handle})
+			_, err := w.memories.Forget(context.Background(), w.c, memory.ForgetRequest{Memory: m.Handle})
 			w.must(err)
 			return m
 		}, decide: func(_ *world, m memory.Memory) review.DecideRequest {
@@ -102,7 +100,7 @@ func TestUndoRestoresExactly(t *testing.T) {
 		{name: "restore what was superseded", begin: func(w *world) memory.Memory {
 			m := w.remember(memory.RememberRequest{Content: "the gateway strips headers", Elements: []string{"shop.api"}})
 			next := w.remember(memory.RememberRequest{Content: "the proxy strips headers", Supersedes: m.Handle})
-			_, err := w.memories.Forget(ctx, w.c, memory.ForgetRequest{Memory: next.Handle})
+			_, err := w.memories.Forget(context.Background(), w.c, memory.ForgetRequest{Memory: next.Handle})
 			w.must(err)
 			return m
 		}, decide: func(_ *world, m memory.Memory) review.DecideRequest {
@@ -111,7 +109,7 @@ func TestUndoRestoresExactly(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, nil)
+			w := newWorld(t)
 			m := test.begin(w)
 			r := test.decide(w, m)
 			ids := []uuid.UUID{m.ID}
@@ -146,7 +144,7 @@ func TestUndoRestoresExactly(t *testing.T) {
 			if again := w.evidence(m); again != evidence {
 				t.Errorf("evidence was %q and is %q", evidence, again)
 			}
-			_, err := w.UndoReview(ctx, w.c, d.ID)
+			_, err := w.UndoReview(context.Background(), w.c, d.ID)
 			wants(t, err, problem.Conflict, "kim undid it")
 			past := w.past(ids[0])
 			if present := w.records(ids[0])[0]; past == nil && present.Status == memory.Live ||
@@ -207,7 +205,6 @@ func (w *world) past(id uuid.UUID) *memory.Record {
 // What was decided does not come back on the same evidence, and does on new.
 func TestNewEvidenceReopens(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
 	never := func(*world, memory.Memory) {}
 	for _, test := range []struct {
 		reason review.Reason
@@ -226,11 +223,11 @@ func TestNewEvidenceReopens(t *testing.T) {
 		}},
 		{review.Disputed, func(w *world) memory.Memory {
 			m := w.remember(memory.RememberRequest{Content: "a"})
-			_, err := w.memories.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle})
+			_, err := w.memories.Confirm(context.Background(), w.c, memory.ConfirmRequest{Memory: m.Handle})
 			w.must(err)
 			return m
 		}, never, func(w *world, m memory.Memory) {
-			_, err := w.memories.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle})
+			_, err := w.memories.Confirm(context.Background(), w.c, memory.ConfirmRequest{Memory: m.Handle})
 			w.must(err)
 		}},
 		{review.Ignored, func(w *world) memory.Memory {
@@ -252,7 +249,7 @@ func TestNewEvidenceReopens(t *testing.T) {
 			w.later(day)
 			w.served("s2", memory.DoorRecall, m)
 		}, func(w *world, m memory.Memory) {
-			_, err := w.memories.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
+			_, err := w.memories.Confirm(context.Background(), w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
 			w.must(err)
 			w.later(150 * day)
 			w.served("s3", memory.DoorRecall, m)
@@ -273,7 +270,7 @@ func TestNewEvidenceReopens(t *testing.T) {
 			return m
 		}, never, func(w *world, m memory.Memory) {
 			soon := "1d"
-			_, err := w.memories.Edit(ctx, w.c, memory.EditRequest{Memory: m.Handle, Expires: &soon})
+			_, err := w.memories.Edit(context.Background(), w.c, memory.EditRequest{Memory: m.Handle, Expires: &soon})
 			w.must(err)
 			w.later(2 * day)
 		}},
@@ -287,7 +284,7 @@ func TestNewEvidenceReopens(t *testing.T) {
 		for _, action := range []review.Action{review.Keep, review.Snooze} {
 			t.Run(fmt.Sprint(test.reason, " ", action), func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, nil)
+				w := newWorld(t)
 				m := test.begin(w)
 				until := w.now.Add(300 * day)
 				w.decide(review.DecideRequest{Action: action, Items: []string{w.item(m, test.reason).ID}, Until: &until})
@@ -306,7 +303,7 @@ func TestNewEvidenceReopens(t *testing.T) {
 
 func TestSnoozeEnds(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	m := w.remember(memory.RememberRequest{Content: "a", Expires: "3d"})
 	w.later(4 * day)
 	until := w.now.Add(10 * day)
@@ -324,7 +321,7 @@ func TestSnoozeEnds(t *testing.T) {
 // Of two people who decide about one group at once, one does and the other is told.
 func TestTwoDecideAtOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	for i := range 5 {
 		w.remember(memory.RememberRequest{Content: fmt.Sprintf("fact %c", 'a'+i), Elements: []string{"shop.api"}})
 	}
@@ -362,21 +359,20 @@ func TestTwoDecideAtOnce(t *testing.T) {
 // What was decided since is not taken back with what was decided before.
 func TestUndoIsRefusedAfterOthers(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	m := w.remember(memory.RememberRequest{Content: "a"})
-	_, err := w.memories.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle})
+	_, err := w.memories.Confirm(context.Background(), w.c, memory.ConfirmRequest{Memory: m.Handle})
 	w.must(err)
 	d := w.decide(review.DecideRequest{Action: review.Confirm, Items: []string{w.item(m, review.Disputed).ID}})
 	w.later(time.Hour)
-	_, err = w.memories.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
+	_, err = w.memories.Confirm(context.Background(), w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
 	w.must(err)
-	_, err = w.UndoReview(ctx, w.c, d.ID)
+	_, err = w.UndoReview(context.Background(), w.c, d.ID)
 	wants(t, err, problem.Conflict, m.Handle+" was confirmed since")
 
 	e := w.decide(review.DecideRequest{Action: review.Edit, Memories: []string{m.Handle}, Content: "b"})
 	next := w.remember(memory.RememberRequest{Content: "c", Supersedes: e.Into})
-	_, err = w.UndoReview(ctx, w.c, e.ID)
+	_, err = w.UndoReview(context.Background(), w.c, e.ID)
 	wants(t, err, problem.Conflict, e.Into+" became superseded since")
 	if got := w.records(m.ID, next.ID); got[0].Status != memory.Superseded || got[1].Status != memory.Live {
 		t.Error("a refused undo changed something")
@@ -386,8 +382,7 @@ func TestUndoIsRefusedAfterOthers(t *testing.T) {
 // The bounds and rights of deciding.
 func TestDecideRefuses(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	other := w.c
 	other.User = "ana"
 	for i := range 11 {
@@ -431,11 +426,11 @@ func TestDecideRefuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := w.DecideReview(ctx, test.c, test.r)
+			_, err := w.DecideReview(context.Background(), test.c, test.r)
 			wants(t, err, test.code, test.word)
 		})
 	}
-	_, err := w.ReviewQueue(ctx, ci, review.QueueRequest{})
+	_, err := w.ReviewQueue(context.Background(), ci, review.QueueRequest{})
 	wants(t, err, problem.Forbidden, "ci")
 	t.Cleanup(func() {
 		if got := w.queue(w.c); got.Groups[0].Count != 11 {
@@ -447,27 +442,26 @@ func TestDecideRefuses(t *testing.T) {
 // Agents say whether something holds, and decide about what is theirs.
 func TestAgentsDecide(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	mine := w.remember(memory.RememberRequest{Content: "a", Expires: "1d"})
 	other := w.c
 	other.User = "ana"
 	theirs := w.rememberAs(other, memory.RememberRequest{Content: "b"})
-	_, err := w.memories.Confirm(ctx, other, memory.ConfirmRequest{Memory: theirs.Handle})
+	_, err := w.memories.Confirm(context.Background(), other, memory.ConfirmRequest{Memory: theirs.Handle})
 	w.must(err)
 	w.later(2 * day)
 	agent := w.c
 	agent.Role = memory.RoleAgent
-	d, err := w.DecideReview(ctx, agent, review.DecideRequest{Action: review.Confirm, Items: []string{w.item(theirs, review.Disputed).ID}})
+	d, err := w.DecideReview(context.Background(), agent, review.DecideRequest{Action: review.Confirm, Items: []string{w.item(theirs, review.Disputed).ID}})
 	w.must(err)
 	w.later(time.Minute)
-	_, err = w.UndoReview(ctx, agent, d.ID)
+	_, err = w.UndoReview(context.Background(), agent, d.ID)
 	w.must(err)
-	_, err = w.DecideReview(ctx, agent, review.DecideRequest{Action: review.Keep, Items: []string{w.item(mine, review.Expired).ID}})
+	_, err = w.DecideReview(context.Background(), agent, review.DecideRequest{Action: review.Keep, Items: []string{w.item(mine, review.Expired).ID}})
 	w.must(err)
 	stranger := agent
 	stranger.User = "bob"
-	_, err = w.UndoReview(ctx, stranger, d.ID)
+	_, err = w.UndoReview(context.Background(), stranger, d.ID)
 	wants(t, err, problem.Conflict, "undid")
 	if got := w.reasons(mine); len(got) != 0 {
 		t.Errorf("it is still in the queue as %v", got)
@@ -477,24 +471,23 @@ func TestAgentsDecide(t *testing.T) {
 // A retry under the same key decides nothing anew.
 func TestDecideOnce(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	m := w.remember(memory.RememberRequest{Content: "a", Expires: "1d"})
 	w.later(2 * day)
 	c := w.c
 	c.Retry = "key"
 	r := review.DecideRequest{Action: review.Keep, Items: []string{w.item(m, review.Expired).ID}}
-	first, err := w.DecideReview(ctx, c, r)
+	first, err := w.DecideReview(context.Background(), c, r)
 	w.must(err)
-	second, err := w.DecideReview(ctx, c, r)
+	second, err := w.DecideReview(context.Background(), c, r)
 	w.must(err)
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("the retry differs\n%s", diff)
 	}
 	c.Retry = "undo"
-	a, err := w.UndoReview(ctx, c, first.ID)
+	a, err := w.UndoReview(context.Background(), c, first.ID)
 	w.must(err)
-	b, err := w.UndoReview(ctx, c, first.ID)
+	b, err := w.UndoReview(context.Background(), c, first.ID)
 	w.must(err)
 	if !cmp.Equal(a, b) {
 		t.Error("undoing again under the same key differs")
@@ -504,7 +497,7 @@ func TestDecideOnce(t *testing.T) {
 // A decision that is cut off between its transactions has decided about some, and deciding again completes it.
 func TestCutOffDecisionIsCompleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	const n = 503 // more than one transaction takes
 	c := w.c
 	c.Door = memory.FromImport
@@ -562,19 +555,18 @@ func (s *cutStore) WriteReviews(ctx context.Context, org uuid.UUID, spaces []mem
 // Who decided what, when and why is told, newest first, to those it concerns.
 func TestHistory(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	shared := w.remember(memory.RememberRequest{Content: "a", Expires: "1d"})
 	own := w.remember(memory.RememberRequest{Content: "b", Expires: "1d", Scope: memory.Personal})
 	w.later(2 * day)
 	w.decide(review.DecideRequest{Action: review.Keep, Items: []string{w.item(own, review.Expired).ID}, Reason: "mine to know"})
 	w.decide(review.DecideRequest{Action: review.Retire, Items: []string{w.item(shared, review.Expired).ID}, Reason: "it is over"})
-	h, err := w.ReviewHistory(ctx, w.c, review.HistoryRequest{Limit: 1})
+	h, err := w.ReviewHistory(context.Background(), w.c, review.HistoryRequest{Limit: 1})
 	w.must(err)
 	if len(h.Decisions) != 1 || h.Decisions[0].Reason != "it is over" || h.Decisions[0].Action != review.Retire || h.NextCursor == "" {
 		t.Fatalf("the first page: %+v", h)
 	}
-	h, err = w.ReviewHistory(ctx, w.c, review.HistoryRequest{Limit: 1, Cursor: h.NextCursor})
+	h, err = w.ReviewHistory(context.Background(), w.c, review.HistoryRequest{Limit: 1, Cursor: h.NextCursor})
 	w.must(err)
 	if len(h.Decisions) != 1 || h.Decisions[0].Reason != "mine to know" || !slices.Equal(h.Decisions[0].Memories, []string{own.Handle}) {
 		t.Fatalf("the second page: %+v", h)
@@ -582,20 +574,20 @@ func TestHistory(t *testing.T) {
 	other := w.c
 	other.User = "ana"
 	for _, r := range []review.HistoryRequest{{}, {Author: "kim"}, {Memory: shared.Handle}} {
-		h, err = w.ReviewHistory(ctx, other, r)
+		h, err = w.ReviewHistory(context.Background(), other, r)
 		w.must(err)
 		if len(h.Decisions) != 1 || h.Decisions[0].Reason != "it is over" {
 			t.Errorf("%+v shows another user %+v", r, h.Decisions)
 		}
 	}
-	h, err = w.ReviewHistory(ctx, other, review.HistoryRequest{Author: "ana"})
+	h, err = w.ReviewHistory(context.Background(), other, review.HistoryRequest{Author: "ana"})
 	w.must(err)
 	if len(h.Decisions) != 0 {
 		t.Errorf("ana decided %+v", h.Decisions)
 	}
 	admin := w.c
 	admin.Role = memory.RoleAdmin
-	log, err := w.memories.AuditLog(ctx, admin, memory.AuditRequest{})
+	log, err := w.memories.AuditLog(context.Background(), admin, memory.AuditRequest{})
 	w.must(err)
 	var verbs []string
 	for _, l := range log.Lines {
@@ -609,9 +601,9 @@ func TestHistory(t *testing.T) {
 	if !slices.Equal(verbs, []string{"retire", "keep"}) {
 		t.Errorf("the trail has %v", verbs)
 	}
-	_, err = w.memories.Forget(ctx, w.c, memory.ForgetRequest{Memory: shared.Handle, Erase: true})
+	_, err = w.memories.Forget(context.Background(), w.c, memory.ForgetRequest{Memory: shared.Handle, Erase: true})
 	w.must(err)
-	h, err = w.ReviewHistory(ctx, other, review.HistoryRequest{})
+	h, err = w.ReviewHistory(context.Background(), other, review.HistoryRequest{})
 	w.must(err)
 	if h.Decisions[0].Reason != "" {
 		t.Error("the reason outlives the memory that was erased")

@@ -34,8 +34,7 @@ func TestRenamedFolderIsOneGroup(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			ctx := context.Background()
-			w := newWorld(t, nil)
+			w := newWorld(t)
 			const n = 400
 			var ids []uuid.UUID
 			for i := range n {
@@ -52,7 +51,7 @@ func TestRenamedFolderIsOneGroup(t *testing.T) {
 			}
 			seen := map[string]bool{}
 			for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
-				p, err := w.ReviewGroup(ctx, w.c, review.GroupRequest{Group: q.Groups[0].ID, Limit: 150, Cursor: cursor})
+				p, err := w.ReviewGroup(context.Background(), w.c, review.GroupRequest{Group: q.Groups[0].ID, Limit: 150, Cursor: cursor})
 				w.must(err)
 				for _, i := range p.Items {
 					seen[i.ID] = true
@@ -80,7 +79,7 @@ func TestRenamedFolderIsOneGroup(t *testing.T) {
 // Another commit, another folder and another finding are other groups.
 func TestCausesAreApart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	for i, element := range []string{"shop.api", "shop.api.auth", "shop.web"} {
 		w.remember(memory.RememberRequest{Content: fmt.Sprintf("fact %d", i), Elements: []string{element}, Separate: true})
 	}
@@ -95,8 +94,7 @@ func TestCausesAreApart(t *testing.T) {
 // something that is gone; undoing takes all of it back.
 func TestAcceptBinding(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	plain := w.remember(memory.RememberRequest{Content: "the gateway strips headers", Elements: []string{"shop.api"}})
 	quoting := w.remember(memory.RememberRequest{Content: "call `openTill()` before the drawer", Elements: []string{"shop.api"}})
 	elsewhere := w.remember(memory.RememberRequest{Content: "the file is generated", Paths: []string{"gateway/gen.go"}})
@@ -111,7 +109,7 @@ func TestAcceptBinding(t *testing.T) {
 	w.verdicts(1, judge(evidence.Holds))
 	c := w.c
 	c.Role, c.Tracked = memory.RoleCI, true
-	list, err := w.memories.Watch(ctx, c, "")
+	list, err := w.memories.Watch(context.Background(), c, "")
 	w.must(err)
 	w.push(2, func(p *memory.RunPush) {
 		p.Report.Findings = []drift.Finding{moved(w, "shop.api", "gateway", 2)}
@@ -137,7 +135,7 @@ func TestAcceptBinding(t *testing.T) {
 		t.Errorf("decision %+v", d)
 	}
 	bound := func() (out []string) {
-		all, err := w.memories.UncommittedBindings(ctx, w.c)
+		all, err := w.memories.UncommittedBindings(context.Background(), w.c)
 		w.must(err)
 		for _, b := range all {
 			out = append(out, b.Element+" "+b.Pattern)
@@ -171,7 +169,7 @@ func TestAcceptBinding(t *testing.T) {
 // First what stands in a briefing of today, then what is served most by the weight of its kind; what nobody is served can wait.
 func TestOrder(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	write := func(kind memory.Kind, text string) memory.Memory {
 		return w.remember(memory.RememberRequest{Kind: kind, Content: text, Expires: "1d"})
 	}
@@ -224,7 +222,7 @@ func TestOrder(t *testing.T) {
 // The queue shows first what is the caller's: what they wrote, and what lies in files that CODEOWNERS gives to them.
 func TestMine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	ana, bob := w.c, w.c
 	ana.User, bob.User = "ana", "bob"
 	wrote := w.rememberAs(ana, memory.RememberRequest{Content: "a", Expires: "1d"})
@@ -285,7 +283,7 @@ func TestOwns(t *testing.T) {
 		{"**", "root dba writer api auth sec vendor"},
 	} {
 		var got []string
-		for _, user := range strings.Fields("root dba writer api auth sec vendor") {
+		for user := range strings.FieldsSeq("root dba writer api auth sec vendor") {
 			if review.Owns(rules, test.glob, user) {
 				got = append(got, user)
 			}
@@ -307,8 +305,7 @@ func TestOwns(t *testing.T) {
 // Nothing of another tenant, another project or another user is in a queue, and nobody decides about it.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	stranger := w.tenant("other")
 	sister := w.project(w.c.Org, "depot")
 	ana := w.c
@@ -355,7 +352,7 @@ func TestIsolation(t *testing.T) {
 			}
 			for _, r := range []review.DecideRequest{{Memories: []string{m.Handle}}, {Memories: []string{m.ID.String()}}, {Items: []string{"expired:" + m.Handle + ":00000000"}}} {
 				r.Action = review.Retire
-				if _, err := w.DecideReview(ctx, test.c, r); err == nil {
+				if _, err := w.DecideReview(context.Background(), test.c, r); err == nil {
 					t.Errorf("%s retires %s by %+v", test.name, m.Handle, r)
 				}
 			}
@@ -363,16 +360,16 @@ func TestIsolation(t *testing.T) {
 	}
 	other := bound
 	other.Project = sister.Project
-	if _, err := w.ReviewQueue(ctx, other, review.QueueRequest{}); err == nil {
+	if _, err := w.ReviewQueue(context.Background(), other, review.QueueRequest{}); err == nil {
 		t.Error("a token of one project reads the queue of another")
 	}
-	_, err := w.DecideReview(ctx, bound, review.DecideRequest{Action: review.Retire, Memories: []string{common.Handle}})
+	_, err := w.DecideReview(context.Background(), bound, review.DecideRequest{Action: review.Retire, Memories: []string{common.Handle}})
 	if err == nil {
 		t.Error("a token of one project retires what is the organization's")
 	}
 	d := w.decide(review.DecideRequest{Action: review.Keep, Memories: []string{common.Handle}})
 	for _, c := range []memory.Caller{bound, stranger, sister} {
-		if _, err := w.UndoReview(ctx, c, d.ID); err == nil && c.Project != w.c.Project {
+		if _, err := w.UndoReview(context.Background(), c, d.ID); err == nil && c.Project != w.c.Project {
 			t.Errorf("%+v undoes a decision of another project", c)
 		}
 	}
@@ -381,22 +378,21 @@ func TestIsolation(t *testing.T) {
 // A digest tells handles, kinds, elements and counts, and no word of what is known.
 func TestDigest(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	secret := memory.RememberRequest{Title: "Zintharmole rules", Content: "the quobblefrax strips [[plivvenact]]", Why: "yorbletwin", Elements: []string{"shop.api"}}
 	old := w.remember(secret)
 	mine := secret
 	mine.Scope, mine.Title = memory.Personal, ""
 	own := w.remember(mine)
-	_, err := w.memories.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: own.Handle, Note: "drumquizzle"})
+	_, err := w.memories.Confirm(context.Background(), w.c, memory.ConfirmRequest{Memory: own.Handle, Note: "drumquizzle"})
 	w.must(err)
 	w.later(10 * day)
 	w.remember(memory.RememberRequest{Content: "the page caches prices", Elements: []string{"shop.web"}})
-	_, err = w.memories.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: old.Handle, Note: "snargvoxel"})
+	_, err = w.memories.Confirm(context.Background(), w.c, memory.ConfirmRequest{Memory: old.Handle, Note: "snargvoxel"})
 	w.must(err)
 	w.push(1, nil)
 	w.drifted(2, gone(w, "shop.api", 2))
-	d, err := w.ReviewDigest(ctx, w.c, review.DigestRequest{})
+	d, err := w.ReviewDigest(context.Background(), w.c, review.DigestRequest{})
 	w.must(err)
 	if d.Documented != 2 || d.Before != 1 || d.Elements != 4 || d.Written != 1 || len(d.Causes) != 3 || d.Hole == nil {
 		t.Errorf("digest %+v", d)
@@ -411,12 +407,12 @@ func TestDigest(t *testing.T) {
 			t.Errorf("the digest has %q:\n%s", word, d.Markdown)
 		}
 	}
-	d, err = w.ReviewDigest(ctx, w.c, review.DigestRequest{Titles: true})
+	d, err = w.ReviewDigest(context.Background(), w.c, review.DigestRequest{Titles: true})
 	w.must(err)
 	if !strings.Contains(d.Markdown, "Zintharmole rules") || strings.Contains(d.Markdown, "quobblefrax") {
 		t.Errorf("with titles:\n%s", d.Markdown)
 	}
-	_, err = w.ReviewDigest(ctx, w.c, review.DigestRequest{Since: w.now.Add(day)})
+	_, err = w.ReviewDigest(context.Background(), w.c, review.DigestRequest{Since: w.now.Add(day)})
 	if err == nil {
 		t.Error("a digest of the future")
 	}

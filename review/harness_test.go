@@ -13,7 +13,6 @@ import (
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/drift"
 	"github.com/stele-dev/stele/drift/evidence"
-	"github.com/stele-dev/stele/embedding"
 	"github.com/stele-dev/stele/internal/postgres/pgtest"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/internal/secret"
@@ -33,7 +32,7 @@ type world struct {
 	c        memory.Caller // a reviewer
 }
 
-func newWorld(t testing.TB, provider embedding.Provider) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	master, err := secret.GenerateMaster()
 	if err != nil {
@@ -41,7 +40,7 @@ func newWorld(t testing.TB, provider embedding.Provider) *world {
 	}
 	w := &world{t: t, database: pgtest.NewDatabase(t), now: time.Date(2030, 3, 1, 12, 0, 0, 0, time.UTC)}
 	w.store = postgres.New(w.database.DB, master)
-	w.memories = memory.New(w.store, memory.Options{Embedder: provider, RewriteDoubt: 50, Now: func() time.Time { return w.now }})
+	w.memories = memory.New(w.store, memory.Options{RewriteDoubt: 50, Now: func() time.Time { return w.now }})
 	w.Service = review.New(w.memories, w.store)
 	w.c = w.tenant("org")
 	return w
@@ -192,7 +191,7 @@ func (w *world) records(ids ...uuid.UUID) []memory.Record {
 func commit(n int) string { return fmt.Sprintf("%040x", n) }
 
 // push sends a tracked run of a commit of a straight history.
-func (w *world) push(n int, change func(*memory.RunPush)) memory.RunAnswer {
+func (w *world) push(n int, change func(*memory.RunPush)) {
 	w.t.Helper()
 	w.later(time.Minute)
 	score := 100
@@ -208,9 +207,8 @@ func (w *world) push(n int, change func(*memory.RunPush)) memory.RunAnswer {
 	}
 	c := w.c
 	c.Role, c.Tracked = memory.RoleCI, true
-	a, err := w.memories.PushRun(context.Background(), c, p)
+	_, err := w.memories.PushRun(context.Background(), c, p)
 	w.must(err)
-	return a
 }
 
 // gone is the finding that an element has no files since a commit.
@@ -231,19 +229,19 @@ func moved(w *world, element, to string, since int) drift.Finding {
 }
 
 // drifted makes an element drift with the next commit after n.
-func (w *world) drifted(n int, findings ...drift.Finding) memory.RunAnswer {
+func (w *world) drifted(n int, findings ...drift.Finding) {
 	w.t.Helper()
-	return w.push(n, func(p *memory.RunPush) { p.Report.Findings = findings })
+	w.push(n, func(p *memory.RunPush) { p.Report.Findings = findings })
 }
 
 // verdicts answers the watch list by a function.
-func (w *world) verdicts(n int, judge func(evidence.Watched) evidence.Verdict) memory.RunAnswer {
+func (w *world) verdicts(n int, judge func(evidence.Watched) evidence.Verdict) {
 	w.t.Helper()
 	c := w.c
 	c.Role, c.Tracked = memory.RoleCI, true
 	list, err := w.memories.Watch(context.Background(), c, "")
 	w.must(err)
-	return w.push(n, func(p *memory.RunPush) {
+	w.push(n, func(p *memory.RunPush) {
 		for _, m := range list.Memories {
 			v := judge(m)
 			v.ID, v.SeenIn = m.ID, true

@@ -19,7 +19,6 @@ const day = 24 * time.Hour
 // Each reason appears by what brings it about, says so in words, and vanishes by what ends it, without any decision.
 func TestReasonsAppearAndVanish(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
 	quoting := memory.RememberRequest{Content: "call `openTill()` before the drawer", Elements: []string{"shop.api"}}
 	claims := func(m evidence.Watched, state evidence.State) (v evidence.Verdict) {
 		for _, c := range m.Claims {
@@ -40,7 +39,7 @@ func TestReasonsAppearAndVanish(t *testing.T) {
 			w.drifted(2, gone(w, "shop.api", 2))
 			return m
 		}, func(w *world, m memory.Memory) {
-			_, err := w.memories.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
+			_, err := w.memories.Confirm(context.Background(), w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
 			w.must(err)
 		}},
 		{review.EvidenceGone, "`openTill` left api/till.go in 0000000", func(w *world) memory.Memory {
@@ -65,30 +64,30 @@ func TestReasonsAppearAndVanish(t *testing.T) {
 		}},
 		{review.Disputed, "it was the proxy", func(w *world) memory.Memory {
 			m := w.remember(memory.RememberRequest{Content: "the gateway strips headers"})
-			_, err := w.memories.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle, Note: "it was the proxy"})
+			_, err := w.memories.Confirm(context.Background(), w.c, memory.ConfirmRequest{Memory: m.Handle, Note: "it was the proxy"})
 			w.must(err)
 			return m
 		}, func(w *world, m memory.Memory) {
-			_, err := w.memories.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
+			_, err := w.memories.Confirm(context.Background(), w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
 			w.must(err)
 		}},
 		{review.Conflict, "similar to m-", func(w *world) memory.Memory {
 			w.remember(memory.RememberRequest{Content: "the payment client retries three times and then gives up for good"})
 			return w.remember(memory.RememberRequest{Content: "the payment client retries four times and then gives up for good"})
 		}, func(w *world, m memory.Memory) {
-			_, err := w.memories.Forget(ctx, w.c, memory.ForgetRequest{Memory: m.Handle})
+			_, err := w.memories.Forget(context.Background(), w.c, memory.ForgetRequest{Memory: m.Handle})
 			w.must(err)
 		}},
 		{review.Ignored, "served 6 times; 5 sessions", func(w *world) memory.Memory {
 			m := w.remember(memory.RememberRequest{Content: "the gateway strips headers"})
-			for _, s := range strings.Fields("s1 s2 s3 s4 s5 s5") {
+			for _, s := range append(strings.Fields("s1 s2 s3 s4 s5"), "s5") {
 				w.served(s, memory.DoorRecall, m)
 			}
 			w.sql(`UPDATE memories SET ignored_by = 5 WHERE memory_id = $1`, m.ID)
 			return m
 		}, func(w *world, m memory.Memory) {
-			w.must(w.store.Write(ctx, w.c.Org, []memory.SpaceKey{{Scope: memory.Project, Owner: w.c.Project.String()}}, func(tx memory.Tx) error {
-				return tx.Cite(ctx, m.ID, "s6", false, w.now)
+			w.must(w.store.Write(context.Background(), w.c.Org, []memory.SpaceKey{{Scope: memory.Project, Owner: w.c.Project.String()}}, func(tx memory.Tx) error {
+				return tx.Cite(context.Background(), m.ID, "s6", false, w.now)
 			}))
 		}},
 		{review.Stale, "last confirmed on 2030-03-01, and still served", func(w *world) memory.Memory {
@@ -108,7 +107,7 @@ func TestReasonsAppearAndVanish(t *testing.T) {
 			return m
 		}, func(w *world, m memory.Memory) {
 			never := ""
-			_, err := w.memories.Edit(ctx, w.c, memory.EditRequest{Memory: m.Handle, Expires: &never})
+			_, err := w.memories.Edit(context.Background(), w.c, memory.EditRequest{Memory: m.Handle, Expires: &never})
 			w.must(err)
 		}},
 		{review.DanglingLink, "[[Till rules]] leads nowhere", func(w *world) memory.Memory {
@@ -123,13 +122,13 @@ func TestReasonsAppearAndVanish(t *testing.T) {
 			c.Door = memory.FromHook
 			return w.rememberAs(c, memory.RememberRequest{Content: "the gateway strips headers"})
 		}, func(w *world, m memory.Memory) {
-			_, err := w.memories.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
+			_, err := w.memories.Confirm(context.Background(), w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
 			w.must(err)
 		}},
 	} {
 		t.Run(string(test.reason), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, nil)
+			w := newWorld(t)
 			m := test.begin(w)
 			if got := w.reasons(m); !slices.Equal(got, []review.Reason{test.reason}) {
 				t.Fatalf("the queue has it as %v, want %s alone", got, test.reason)
@@ -195,7 +194,7 @@ func TestReasonsBegin(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, nil)
+			w := newWorld(t)
 			if got := w.reasons(test.begin(w)); len(got) != 0 {
 				t.Errorf("the queue has it as %v", got)
 			}
@@ -206,7 +205,7 @@ func TestReasonsBegin(t *testing.T) {
 // What happened in a session does not become wrong: its outcome enters for nothing that says so.
 func TestOutcomesStayOut(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	c := w.c
 	c.Door = memory.FromSession
 	m := w.rememberAs(c, memory.RememberRequest{Kind: memory.SessionOutcome, Content: "moved the till", Elements: []string{"shop.api"}})
@@ -230,7 +229,7 @@ func TestOutcomesStayOut(t *testing.T) {
 // An import is one group, whatever else is the matter with what it brought; so is a day of a hook.
 func TestUnreviewedIsOneGroupOfABatch(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	c := w.c
 	c.Door = memory.FromImport
 	batch := uuid.New()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -141,10 +142,5 @@ func (s *Service) dangling(ctx context.Context, v View, c memory.Caller, q OpenQ
 }
 
 func wanted(reasons []Reason, r Reason) bool {
-	for _, w := range reasons {
-		if w == r {
-			return true
-		}
-	}
-	return len(reasons) == 0
+	return len(reasons) == 0 || slices.Contains(reasons, r)
 }

@@ -108,7 +108,7 @@ func (u *undoing) load(ctx context.Context, id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	recs, err := u.tx.Records(ctx, append(ids, bound...))
+	recs, err := u.tx.Records(ctx, slices.Concat(ids, bound))
 	if err != nil {
 		return err
 	}

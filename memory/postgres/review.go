@@ -52,6 +52,8 @@ func (s *Store) WriteReviews(ctx context.Context, org uuid.UUID, spaces []memory
 //	$12 memories, or null for all; $13 reasons, or null for all
 //
 // What is unreviewed is asked about once for each batch, and not for what else may be the matter with it.
+//
+//nolint:dupword // columns
 const openItems = `
 	WITH found AS (
 		SELECT d.cause AS reason, m.memory_id, d.doubt_id::text AS evidence,

@@ -17,6 +17,8 @@ import (
 
 // Of the 20,000 memories of planFixture 600 are in doubt, 100 ignored, 100 unreviewed, 200 expired and 100 in a similar pair; all
 // were served lately by a few sessions.
+//
+//nolint:dupword // columns
 const reviewFixture = `
 	UPDATE memories SET project_id = ($1::uuid[])[1];
 	UPDATE memories SET verify = true WHERE seq <= 600;
@@ -69,7 +71,7 @@ func TestReviewPlan(t *testing.T) {
 	now := time.Date(2030, 2, 2, 0, 0, 0, 0, time.UTC)
 	q := review.OpenQuery{Project: org, Spaces: []int32{1}, Now: now, IgnoredFrom: 5, ConfirmedBefore: now.Add(-150 * 24 * time.Hour), ServedSince: now.Add(-review.StaleServed),
 		LinkedBefore: now, CountSince: now.Add(-review.ServedWindow), BriefedSince: now, Dangling: [][]byte{}}
-	err := d.DB.InOrg(ctx, org, postgres.TxOptions{ReadOnly: true, Isolation: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+	err := d.InOrg(ctx, org, postgres.TxOptions{ReadOnly: true, Isolation: pgx.RepeatableRead}, func(tx pgx.Tx) error {
 		v := &view{tx: tx, org: org}
 		for range 3 {
 			began := time.Now()
