@@ -1,0 +1,202 @@
+// Package web is the pages where people see what a project knows and settle what it doubts. They are made on the server, work
+// without a script and ask no other host for anything. Rules live behind the Service; a page shows and passes on.
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/stele-dev/stele/api/auth"
+	"github.com/stele-dev/stele/internal/problem"
+	"github.com/stele-dev/stele/memory"
+)
+
+// Service is the part of the domain that the pages ask.
+type Service interface {
+	signInService
+	mapService
+}
+
+// Options of the pages.
+type Options struct {
+	Service Service
+	Log     *slog.Logger
+	Version string
+	// Signed puts the gate before a handler: the text that reads gives says who asks; refused answers those it does not let through.
+	Signed func(reads func(*http.Request) (string, error), refused func(http.ResponseWriter, *http.Request, error), next http.Handler) http.Handler
+	// Limited bounds what anyone may ask without a token.
+	Limited func(http.Handler) http.Handler
+}
+
+// Pages answers the requests of browsers. It is safe for concurrent use.
+type Pages struct {
+	Options
+	views *views
+}
+
+// New makes the pages.
+func New(o Options) *Pages {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Pages{Options: o, views: newViews()}
+}
+
+// Register adds the pages to a mux.
+func (p *Pages) Register(mux *http.ServeMux) {
+	mux.Handle("GET /static/{name}", http.HandlerFunc(serveStatic))
+	mux.Handle("GET /sign-in", p.Limited(p.open(p.signInPage)))
+	mux.Handle("POST /sign-in", p.Limited(p.open(p.signIn)))
+	mux.Handle("POST /sign-out", p.signed(p.signOut))
+	mux.Handle("POST /theme", p.Limited(p.open(p.setTheme)))
+	mux.Handle("GET /{$}", p.signed(p.home))
+	mux.Handle("GET /p/{project}/{$}", p.project(p.knowledgeMap))
+}
+
+// visit is one request for a page.
+type visit struct {
+	*Pages
+	w       http.ResponseWriter
+	r       *http.Request
+	caller  memory.Caller
+	token   memory.Token
+	project memory.ProjectInfo // of pages below /p/{project}
+}
+
+func (v *visit) ctx() context.Context { return v.r.Context() }
+
+// open answers without a sign-in.
+func (p *Pages) open(page func(*visit) error) http.Handler {
+	return secured(compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{Pages: p, w: w, r: r}
+		v.answer(page)
+	})))
+}
+
+// signed answers whoever signed in, and sends others to do so.
+func (p *Pages) signed(page func(*visit) error) http.Handler {
+	inner := compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{Pages: p, w: w, r: r}
+		var err error
+		if v.caller, v.token, err = auth.CallerFrom(r.Context()); err != nil {
+			v.fail(err)
+			return
+		}
+		v.caller.Door = memory.FromWeb
+		v.answer(page)
+	}))
+	return secured(p.Signed(signInOf, p.askToSignIn, inner))
+}
+
+// project is signed for pages of a project.
+func (p *Pages) project(page func(*visit) error) http.Handler {
+	return p.signed(func(v *visit) error {
+		var err error
+		if v.project, err = p.Service.FindProject(v.ctx(), v.caller, v.r.PathValue("project")); err != nil {
+			return err
+		}
+		v.caller.Project = v.project.ID
+		return page(v)
+	})
+}
+
+// answer runs a page and shows what went wrong.
+func (v *visit) answer(page func(*visit) error) {
+	if err := page(v); err != nil {
+		v.fail(err)
+	}
+}
+
+// status is the HTTP status of a problem.
+func status(code problem.Code) int {
+	switch code {
+	case problem.NotFound:
+		return http.StatusNotFound
+	case problem.Forbidden:
+		return http.StatusForbidden
+	case problem.Unauthenticated:
+		return http.StatusUnauthorized
+	case problem.Conflict, problem.Stale:
+		return http.StatusConflict
+	case problem.TooMany:
+		return http.StatusTooManyRequests
+	case problem.Unavailable:
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusBadRequest
+	}
+}
+
+// fail shows a problem in words. What is a fault of ours is logged and not shown.
+func (v *visit) fail(err error) {
+	if v.ctx().Err() != nil {
+		return // nobody waits
+	}
+	pr, ok := problem.As(err)
+	code := http.StatusInternalServerError
+	if ok {
+		code = status(pr.Code)
+	} else {
+		v.Log.ErrorContext(v.ctx(), "a page failed", "error", err)
+		pr = problem.New(problem.Unavailable, "", "something failed on the server", "try again; the log of the server says more")
+	}
+	v.show(code, "problem", "Problem", pr)
+}
+
+// place is the address of a page of the project.
+func (v *visit) place(parts ...string) string {
+	ref := v.project.Name
+	var b strings.Builder
+	b.WriteString("/p/" + url.PathEscape(ref))
+	for _, part := range parts {
+		b.WriteString("/" + url.PathEscape(part))
+	}
+	if len(parts) == 0 {
+		b.WriteString("/")
+	}
+	return b.String()
+}
+
+// redirect sends the browser on after a form was taken.
+func (v *visit) redirect(to string) error {
+	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+	return nil
+}
+
+// maxForm is how large a form may be: a memory with its fields fits four times.
+const maxForm = 4 * memory.MaxContentBytes
+
+// form reads a form.
+func (v *visit) form() (url.Values, error) {
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+	if err := v.r.ParseForm(); err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return nil, problem.Invalidf("", "the form is larger than %d bytes", maxForm).Fix("shorten the text")
+		}
+		return nil, problem.Invalidf("", "the form cannot be read").Fix("send it again")
+	}
+	return v.r.PostForm, nil
+}
+
+// secured sets what a browser is told about every page: nothing from elsewhere, nothing inline, no frame, no trace.
+func secured(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
+			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// now is the moment ages are told from.
+var now = time.Now
