@@ -19,6 +19,7 @@ import (
 	"github.com/stele-dev/stele/api/auth"
 	"github.com/stele-dev/stele/api/mcp"
 	"github.com/stele-dev/stele/api/rest"
+	"github.com/stele-dev/stele/api/web"
 	"github.com/stele-dev/stele/drift/github"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
@@ -30,6 +31,7 @@ type Service interface {
 	Badge(ctx context.Context, org, project uuid.UUID, secret string) (memory.DriftScore, error)
 	rest.Service
 	mcp.Service
+	web.Service
 }
 
 // Options of a Server. Zero values mean the defaults.
@@ -109,6 +111,9 @@ func New(o Options) (*Server, error) {
 	// These two hold no token, so that all who call them share one bound.
 	mux.Handle("POST /v1/webhooks/github", shared(http.HandlerFunc(o.Webhook.serve)))
 	mux.Handle("GET /v1/badges/{organization}/{project}/{secret}/{what}", shared(http.HandlerFunc(badges{o.Service}.serve)))
+	web.New(web.Options{Service: o.Service, Log: o.Log, Version: o.Version, Signed: gate.WrapBy, Limited: shared, Within: func(h http.Handler) http.Handler {
+		return noteUser(bounded(busy, doors.Streams, m.refused, h))
+	}}).Register(mux)
 	mux.HandleFunc("GET /healthz", s.health.live)
 	mux.HandleFunc("GET /readyz", s.health.ready)
 	mux.Handle("/", gate.Wrap(http.HandlerFunc(nothing)))

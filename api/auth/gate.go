@@ -79,18 +79,29 @@ func NewGate(c Config) *Gate {
 
 // Wrap puts the gate before a handler.
 func (g *Gate) Wrap(next http.Handler) http.Handler {
+	return g.WrapBy(bearer, func(w http.ResponseWriter, _ *http.Request, err error) {
+		p, _ := problem.As(err)
+		Refuse(w, p)
+	}, next)
+}
+
+// WrapBy is Wrap where requests say otherwise who asks, and whoever is not let through is answered otherwise. The error that
+// refused is given is a *problem.Error.
+func (g *Gate) WrapBy(reads func(*http.Request) (string, error), refused func(http.ResponseWriter, *http.Request, error), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		text, err := bearer(r)
-		if err != nil {
-			g.refuse(w, r, "no_token", err)
-			return
+		text, err := reads(r)
+		reason := "no_token"
+		if err == nil {
+			var c memory.Caller
+			var t memory.Token
+			if c, t, reason, err = g.admit(r, text); err == nil {
+				next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), c, t)))
+				return
+			}
 		}
-		c, t, reason, err := g.admit(r, text)
-		if err != nil {
-			g.refuse(w, r, reason, err)
-			return
+		if p := g.refusal(r, reason, err); p != nil {
+			refused(w, r, p)
 		}
-		next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), c, t)))
 	})
 }
 
@@ -163,19 +174,20 @@ func (g *Gate) Admitted(r *http.Request) error {
 	return err
 }
 
-func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, reason string, err error) {
+// refusal counts one that is not let through and says why, nil when nobody waits for an answer.
+func (g *Gate) refusal(r *http.Request, reason string, err error) *problem.Error {
 	if reason != "" {
 		g.Count(reason)
 	}
 	p, ok := problem.As(err)
 	if !ok {
 		if r.Context().Err() != nil {
-			return // nobody waits for an answer
+			return nil
 		}
 		g.Log.ErrorContext(r.Context(), "a token could not be looked up", "error", err)
 		p = problem.New(problem.Unavailable, "", "the token cannot be looked up now", "try again in a moment")
 	}
-	Refuse(w, p)
+	return p
 }
 
 // Address is where a request comes from: the peer, or what the nearest proxy that is believed says. IPv6 counts by /64, the

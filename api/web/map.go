@@ -32,9 +32,11 @@ type mapFilter struct {
 // cell is an element of the map with those inside it.
 type cell struct {
 	memory.MapElement
+
+	Pitfalls, Conventions, Notes int
+
 	Fresh   string // fresh, ageing, old, none: what the colour says, in a word
 	Inside  []*cell
-	Facts   int
 	Matches bool // the filter admits it, not only something inside it
 	Busiest int  // place among the holes, from 1; 0 = no hole
 	Command string
@@ -105,7 +107,7 @@ func nest(m memory.Map, f mapFilter, shown *int) []*cell {
 	var all, roots []*cell
 	for _, e := range m.Elements {
 		c := &cell{MapElement: e, Fresh: freshness(e), Busiest: place[e.Key], Command: commands[e.Key]}
-		c.Facts = e.Memories[memory.Pitfall] + e.Memories[memory.Convention] + e.Memories[memory.Note]
+		c.Pitfalls, c.Conventions, c.Notes = e.Memories[memory.Pitfall], e.Memories[memory.Convention], e.Memories[memory.Note]
 		byKey[e.Key] = c
 		all = append(all, c)
 	}

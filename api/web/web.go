@@ -29,6 +29,8 @@ type Options struct {
 	Version string
 	// Signed puts the gate before a handler: the text that reads gives says who asks; refused answers those it does not let through.
 	Signed func(reads func(*http.Request) (string, error), refused func(http.ResponseWriter, *http.Request, error), next http.Handler) http.Handler
+	// Within bounds how many requests are worked on at once, and notes who asks.
+	Within func(http.Handler) http.Handler
 	// Limited bounds what anyone may ask without a token.
 	Limited func(http.Handler) http.Handler
 }
@@ -90,7 +92,7 @@ func (p *Pages) signed(page func(*visit) error) http.Handler {
 		v.caller.Door = memory.FromWeb
 		v.answer(page)
 	}))
-	return secured(p.Signed(signInOf, p.askToSignIn, inner))
+	return secured(p.Signed(signInOf, p.askToSignIn, p.Within(inner)))
 }
 
 // project is signed for pages of a project.
