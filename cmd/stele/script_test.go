@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -62,8 +63,20 @@ func scripts(variables func(tb testing.TB) map[string]string) testscript.Params 
 			}
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"code": exitCode, "sql": runSQL},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"code": exitCode, "keep": keep, "sql": runSQL},
 	}
+}
+
+// keep is `keep NAME EXPRESSION`: the variable becomes what the first group of the expression finds in the last output.
+func keep(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: keep NAME EXPRESSION")
+	}
+	found := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(found) < 2 {
+		ts.Fatalf("%s is not in the output", args[1])
+	}
+	ts.Setenv(args[0], found[1])
 }
 
 // runSQL is `sql ADDRESS STATEMENT`.

@@ -89,7 +89,7 @@ func TestScriptsOnServer(t *testing.T) {
 		t.Fatalf("no scripts: %v", err)
 	}
 	p.Files = own
-	for _, shared := range []string{"memories", "model", "terminal", "team", "export", "push"} {
+	for _, shared := range []string{"memories", "model", "terminal", "team", "export", "push", "sessions"} {
 		p.Files = append(p.Files, filepath.Join("testdata", "script", shared+".txtar"))
 	}
 	testscript.Run(t, p)
@@ -140,6 +140,12 @@ var onServer = []struct {
 	{"export json", []string{"-"}, `Tea is hot`, exitDone},
 	{"forget", []string{"Tea"}, `Retired m-`, exitDone},
 	{"restore", []string{"HANDLE"}, `Restored m-`, exitDone},
+	{"session start", []string{"--task", "brew", "--element", "shop.api"}, `Started work session ws-(?s:.*)Tea`, exitDone},
+	{"session list", []string{"--mine"}, `ws-[a-z2-7]{7}  kim  since .*\n  brew`, exitDone},
+	{"session heartbeat", []string{"SESSION", "--summary", "half"}, `on: shop.api`, exitDone},
+	{"session show", []string{"SESSION"}, `shown, for \d+ tokens?:\s.*m-[a-z2-7]{7}  briefing  Tea`, exitDone},
+	{"session finish", []string{"SESSION", "--used", "Tea", "--follow-up", "warm the cups"}, `cited: m-(?s:.*)left open: warm the cups`, exitDone},
+	{"session cancel", []string{"SESSION"}, `is over \(finished\); start another one`, exitFailed},
 	{"org show", nil, `acme .*\n?you are kim, role admin`, exitDone},
 	{"token create", []string{"--name", "sam"}, `STELE_TOKEN=stele_[a-z2-7]+\n +STELE_SERVER=http://`, exitDone},
 	{"token list", nil, `sam, role agent`, exitDone},
@@ -190,6 +196,9 @@ func TestEveryCommandKnowsOfServers(t *testing.T) {
 		args := strings.Fields(tc.command)
 		for _, arg := range tc.args {
 			switch arg {
+			case "SESSION":
+				out, _ := remotely(t, variables, "session", "list", "--all", "--json")
+				arg = regexp.MustCompile(`ws-[a-z2-7]{7}`).FindString(out)
 			case "MODEL":
 				arg = model
 			case "ADRS":
