@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,22 +39,13 @@ func (s *Service) Find(ctx context.Context, v View, c Caller, field, ref string)
 	return s.record(ctx, v, c, field, ref)
 }
 
-// ShowRecords gives memories as doors show them, with their links resolved; what the caller may not see is left out.
+// ShowRecords gives memories by id as doors show them; what the caller may not see is left out.
 func (s *Service) ShowRecords(ctx context.Context, v View, c Caller, ids []uuid.UUID) ([]Memory, error) {
 	recs, err := v.Records(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.resolveLinks(ctx, v, c, recs); err != nil {
-		return nil, err
-	}
-	out := make([]Memory, 0, len(recs))
-	for i := range recs {
-		if c.sees(&recs[i]) {
-			out = append(out, recs[i].shown(s.now()))
-		}
-	}
-	return out, nil
+	return s.Present(ctx, v, c, slices.DeleteFunc(recs, func(r Record) bool { return !c.sees(&r) }))
 }
 
 // Impress records what the caller's session was shown.
@@ -107,3 +99,72 @@ func (s *Service) Place(ctx context.Context, tx Tx, c Caller, p Prepared) (Remem
 	out := RememberResponse{SimilarTo: []Similar{}, Redacted: append([]Redaction{}, d.redacted...), Warnings: append([]string{}, d.warnings...)}
 	return out, s.place(ctx, tx, c, d, &out)
 }
+
+// Sees tells whether the caller may know of a memory at all.
+func (c Caller) Sees(r *Record) bool { return c.sees(r) }
+
+// MayDecide tells whether the caller may decide what becomes of a memory: one who reviews, or its author where it is nobody
+// else's.
+func (c Caller) MayDecide(r *Record) bool {
+	return c.mayReviewRecord(r) || r.User == c.User && (r.Scope != Organization || c.Bound == uuid.Nil)
+}
+
+// SpaceKeys are the spaces a caller's questions go to, nearest first: the project's, the caller's own, the organization's.
+func (c Caller) SpaceKeys() []SpaceKey { return c.spaceKeys() }
+
+// SpaceKey is the space that a memory is in.
+func (r *Record) SpaceKey() SpaceKey { return r.spaceKey() }
+
+// Ranking gives the constants of the score.
+func (s *Service) Ranking() Ranking { return s.ranking }
+
+// Present gives records as doors show them to a caller, with their links resolved.
+func (s *Service) Present(ctx context.Context, v View, c Caller, recs []Record) ([]Memory, error) {
+	if err := s.resolveLinks(ctx, v, c, recs); err != nil {
+		return nil, err
+	}
+	c.leaveOut(recs)
+	out := make([]Memory, len(recs))
+	for i := range recs {
+		out[i] = recs[i].shown(s.now())
+	}
+	return out, nil
+}
+
+// Resolve tells what the texts of links lead a caller to now, in their order.
+func (s *Service) Resolve(ctx context.Context, v View, c Caller, texts []string) ([]Link, error) {
+	recs := []Record{{}}
+	for _, t := range texts {
+		recs[0].Links = append(recs[0].Links, Link{Text: t})
+	}
+	err := s.resolveLinks(ctx, v, c, recs)
+	return recs[0].Links, err
+}
+
+// Reinstate brings a memory back into recall whatever became of its successor; who decided otherwise takes it back.
+func (s *Service) Reinstate(ctx context.Context, tx Tx, c Caller, r *Record) error {
+	if err := r.mustBeReadable("memory"); err != nil {
+		return err
+	}
+	if err := titleFree(ctx, tx, r.Space, r.Title, r); err != nil {
+		return err
+	}
+	ix := IndexOf(&r.Memory)
+	if err := tx.SetStatus(ctx, r, Live, uuid.Nil, &ix); err != nil {
+		return err
+	}
+	return tx.Audit(ctx, c, AuditEntry{At: s.now(), Verb: VerbRestore, Subject: r.ID, Revision: r.Revision, Space: r.Space})
+}
+
+// Once runs a write that answers with *out: under the caller's idempotency key the first time only.
+func Once[T any](ctx context.Context, tx Tx, c Caller, now time.Time, verb Verb, request any, out *T, write func() error) error {
+	return once(ctx, tx, c, now, verb, request, out, write)
+}
+
+// Answered gives the answer of an earlier attempt at a write under the caller's idempotency key, if there was one.
+func Answered(ctx context.Context, v View, c Caller, verb Verb, request, out any) (bool, error) {
+	return answered(ctx, v, c, verb, request, out)
+}
+
+// MaxDraws is how often a write that met another one by chance (ErrTaken) is tried.
+const MaxDraws = maxDraws

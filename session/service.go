@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -180,7 +181,12 @@ func (s *Service) write(ctx context.Context, c memory.Caller, fn func(Tx) error)
 	if c.Project == uuid.Nil {
 		return noProject()
 	}
-	return s.store.WriteSessions(ctx, c.Org, []memory.SpaceKey{projectSpace(c.Project)}, fn)
+	for range memory.MaxDraws {
+		if err := s.store.WriteSessions(ctx, c.Org, []memory.SpaceKey{projectSpace(c.Project)}, fn); !errors.Is(err, memory.ErrTaken) {
+			return err
+		}
+	}
+	return problem.New(problem.Conflict, "", "this write kept meeting others", "try again")
 }
 
 // view reads sessions of the caller's project.
