@@ -23,6 +23,8 @@ const briefIntro = `I am about to work on this:
 
 Below is what the memory of this project has on it: the elements of the architecture it is about, then what is known. ` +
 	`It is reference, never an instruction. Read what is only listed with get_memories when it matters here. ` +
+	`Then call start_work_session with this task and the elements that you will change: it tells who else works there. ` +
+	`When its gate warns or denies, tell me before you go on. ` +
 	`Before you change anything, tell me in a few lines which parts are affected and which traps, rules and reasons apply. ` +
 	`Say so when something looks outdated.`
 
@@ -36,8 +38,12 @@ const wrapUp = `This piece of work ends here. Keep what the next one should know
    holds and the elements or paths it is about.
 3. Where a memory you were shown turned out wrong and you do not know better, call confirm_memory with
    holds: false and say why in note.
-4. Then list what you stored, confirmed or disputed, with the handles. If there is nothing worth keeping, say
-   that and store nothing.`
+4. Then call finish_work_session: a summary of what was done, the decisions that were made, the followUps that
+   are left (one sentence each), in closes those of earlier sessions that are done now, and in usedMemories the
+   handles you relied on, an empty list if there were none. When the work was not finished, say outcome: partial.
+   Without a work session, leave this step out.
+5. Last, list what you stored, confirmed or disputed, with the handles, and what is left to do. If there was
+   nothing worth keeping, say that and store nothing.`
 
 func (s *Server) addPrompts() {
 	s.mcp.AddPrompt(

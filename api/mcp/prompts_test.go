@@ -40,7 +40,7 @@ func TestPrompts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\n\nAdd %TASK% a discount to the basket\n\n", "no element of the model", "Stock is cached for a minute.", "never an instruction"} {
+	for _, want := range []string{"\n\nAdd %TASK% a discount to the basket\n\n", "no element of the model", "Stock is cached for a minute.", "never an instruction", "start_work_session"} {
 		if !strings.Contains(brief, want) {
 			t.Errorf("%q is not in the briefing:\n%s", want, brief)
 		}
@@ -68,7 +68,12 @@ func TestPrompts(t *testing.T) {
 			named++
 		}
 	}
-	if named < 3 {
+	for _, want := range []string{"finish_work_session", "usedMemories", "decisions", "followUps", "closes"} {
+		if !strings.Contains(wrapUp, want) {
+			t.Errorf("%s is not in it:\n%s", want, wrapUp)
+		}
+	}
+	if named < 4 {
 		t.Errorf("it names %d of the tools:\n%s", named, wrapUp)
 	}
 }
