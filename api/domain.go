@@ -2,6 +2,7 @@ package api
 
 import (
 	"github.com/stele-dev/stele/memory"
+	"github.com/stele-dev/stele/review"
 	"github.com/stele-dev/stele/session"
 )
 
@@ -9,12 +10,14 @@ import (
 type Domain struct {
 	*MemoryService
 	*SessionService
+	*ReviewService
 }
 
 // Names under which the services are parts of a Domain.
 type (
 	MemoryService  = memory.Service
 	SessionService = session.Service
+	ReviewService  = review.Service
 )
 
 var _ Service = Domain{}
@@ -22,9 +25,10 @@ var _ Service = Domain{}
 // Store keeps what the domain packages beside memory need.
 type Store interface {
 	session.Store
+	review.Store
 }
 
 // NewDomain puts the other domain packages beside memory, on the same database.
 func NewDomain(m *memory.Service, s Store) Domain {
-	return Domain{MemoryService: m, SessionService: session.New(m, s)}
+	return Domain{MemoryService: m, SessionService: session.New(m, s), ReviewService: review.New(m, s)}
 }

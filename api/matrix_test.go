@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stele-dev/stele/memory"
+	"github.com/stele-dev/stele/review"
 	"github.com/stele-dev/stele/session"
 )
 
@@ -138,6 +139,12 @@ var matrix = map[string]row{
 	"set-drift-settings": {body: `{"tracked_branch":"main"}`, want: ofShop.only(200, reviewers...)},
 	"get-held-model":     {want: ofShop.only(200, reviewers...)},
 	"decide-held-model":  {body: `{"accept":false}`, want: ofShop.only(404, reviewers...)}, // none waits
+	"review-queue":       {query: "all=true", want: ofShop},
+	"review-group":       {want: ofShop},
+	"decide-review":      {body: `{"action":"keep","group":"{group}"}`, want: created.only(201, reviewers...)}, // another author's
+	"undo-review":        {body: `{}`, want: ofShop.only(200, reviewers...)},
+	"review-history":     {want: ofShop},
+	"review-digest":      {query: "titles=true", want: ofShop},
 	"events":             {query: "after=0.0.0&limit=5", want: ofShop},
 }
 
@@ -165,6 +172,10 @@ func (w *world) fill(n tenant, text string) string {
 		}
 		replace = append(replace, "{session}", started.SessionID)
 	}
+	if strings.Contains(text, "{group}") || strings.Contains(text, "{decision}") {
+		group, _, decision := w.reviewed(n, name)
+		replace = append(replace, "{group}", group, "{decision}", decision)
+	}
 	if strings.Contains(text, "{token}") {
 		made, err := w.service.CreateToken(ctx, n.admin, memory.TokenRequest{Name: name})
 		if err != nil {
@@ -173,6 +184,32 @@ func (w *world) fill(n tenant, text string) string {
 		replace = append(replace, "{token}", made.ID.String())
 	}
 	return strings.NewReplacer(replace...).Replace(text)
+}
+
+// reviewed gives an open group of the review queue with its item, and a decision about another one.
+func (w *world) reviewed(n tenant, name string) (group, item, decision string) {
+	w.t.Helper()
+	ctx := context.Background()
+	must := func(err error) {
+		w.t.Helper()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	doubt := func(text string) memory.Memory {
+		m, err := w.service.Remember(ctx, n.admin, memory.RememberRequest{Content: text, Separate: true})
+		must(err)
+		_, err = w.service.Confirm(ctx, n.admin, memory.ConfirmRequest{Memory: m.Memory.Handle, Note: "no"})
+		must(err)
+		return m.Memory
+	}
+	made, err := w.service.DecideReview(ctx, n.admin, review.DecideRequest{Action: review.Keep, Memories: []string{doubt("Settled is " + name + ".").Handle}})
+	must(err)
+	open := doubt("Doubtful is " + name + ".")
+	queue, err := w.service.ReviewQueue(ctx, n.admin, review.QueueRequest{All: true, Reasons: []review.Reason{review.Disputed}, Limit: review.MaxLimit})
+	must(err)
+	at := slices.IndexFunc(queue.Items, func(i review.Item) bool { return i.Memory.ID == open.ID })
+	return queue.Items[at].Group, queue.Items[at].ID, made.ID
 }
 
 // forbidden finds canaries in an answer that may not be there.
@@ -258,15 +295,43 @@ func foreign(n tenant, kind string) []string {
 		return []string{n.run}
 	case "session":
 		return []string{n.session}
+	case "group":
+		return []string{n.group}
+	case "item":
+		return []string{n.item}
+	case "decision":
+		return []string{n.decision}
 	}
 	return nil
+}
+
+// alone makes a foreign identifier all that is wrong with a decision of the review queue: it is about a group, items or memories, and
+// what else it takes depends on the action.
+func (w *world) alone(argument string, fields map[string]any) {
+	targets := []string{"group", "items", "item", "memories", "memory", "decision"}
+	if fields["action"] == nil {
+		return
+	}
+	if slices.Contains(targets, argument) || argument == "into" {
+		for _, target := range targets {
+			delete(fields, target)
+		}
+	}
+	switch argument {
+	case "elements", "element":
+		fields["action"] = "reattach"
+	case "decision":
+		fields["action"] = "undo"
+	case "into":
+		fields["action"], fields["memories"] = "merge", []string{w.fill(w.acme, "{memory}"), w.fill(w.acme, "{memory}")}
+	}
 }
 
 // plain are arguments that name nothing another tenant has. An argument that is neither here nor marked in the document
 // fails the test: whoever adds one decides which it is.
 var plain = []string{
 	"Idempotency-Key", "If-Match", "Last-Event-ID", "Stele-Agent", "Stele-Door", "Stele-Session",
-	"accept", "after", "agent_name", "ancestors", "as_of", "author", "badge", "before", "bindings", "branch", "clone_url", "closes", "content", "create_projects", "cursor", "decisions", "default_branch", "dry_run", "edited", "everywhere", "exclusive", "expires", "explain", "follow_ups",
+	"accept", "action", "after", "all", "expected", "per_group", "titles", "until", "agent_name", "ancestors", "as_of", "author", "badge", "before", "bindings", "branch", "clone_url", "closes", "content", "create_projects", "cursor", "decisions", "default_branch", "dry_run", "edited", "everywhere", "exclusive", "expires", "explain", "follow_ups",
 	"holds", "identities", "include_expired", "kind", "kinds", "limit", "line", "max_tokens", "model", "name", "note", "origin", "outcome", "owners",
 	"path", "paths", "patterns", "query", "reason", "report", "repository", "revision", "role", "schedule", "scope", "seen", "separate", "since", "source", "state", "status", "summary", "tags",
 	"task", "title", "tracked", "tracked_branch", "user", "verdicts", "why", "without_organization", "worktree",
@@ -346,6 +411,7 @@ func TestForeignIdentifiers(t *testing.T) {
 				if err := json.Unmarshal([]byte(body), &fields); err != nil {
 					t.Fatalf("%s: %v", op.id, err)
 				}
+				w.alone(name, fields)
 				fields[name] = id
 				if list {
 					fields[name] = []string{id}
@@ -368,13 +434,14 @@ func TestForeignIdentifiersInTools(t *testing.T) {
 	needs := map[string]map[string]any{
 		"remember": {"content": "x"}, "confirm_memory": {"memory": "{memory}"}, "get_memories": {"memory": "{memory}"}, "timeline": {"memory": "{memory}"},
 		"find_relevant_context": {"task": "x"}, "forget_memory": {"memory": "{memory}"}, "restore_memory": {"memory": "{memory}"}, "recall": {"query": "stock"}, "knowledge_map": {},
-		"get_drift_score": {}, "get_drift_details": {}, "get_drift_history": {},
+		"get_drift_score": {}, "get_drift_details": {}, "get_drift_history": {}, "review_queue": {}, "resolve_review": {"action": "keep", "memory": "{memory}"},
 		"start_work_session": {"task": "x"}, "heartbeat_work_session": {"sessionId": "{session}"}, "finish_work_session": {"sessionId": "{session}"}, "list_work_sessions": {},
 	}
-	kinds := map[string]string{"projectId": "project", "projects": "project", "element": "element", "memory": "memory", "supersedes": "memory", "run": "run", "sessionId": "session"}
+	kinds := map[string]string{"projectId": "project", "projects": "project", "element": "element", "memory": "memory", "supersedes": "memory", "run": "run", "sessionId": "session",
+		"group": "group", "item": "item", "decision": "decision", "into": "memory"}
 	plainArguments := []string{"content", "kind", "title", "why", "paths", "tags", "expires", "scope", "separate", "query", "limit", "maxTokens",
 		"includeExpired", "asOf", "holds", "note", "task", "reason", "erase", "before",
-		"agentName", "exclusive", "summary", "decisions", "followUps", "closes", "outcome", "edited",
+		"agentName", "action", "all", "cursor", "expected", "until", "exclusive", "summary", "decisions", "followUps", "closes", "outcome", "edited",
 		"usedMemories", // what is no memory known here is told as unmatched: TestForeignCitations
 	}
 	var list struct {
@@ -414,6 +481,7 @@ func TestForeignIdentifiersInTools(t *testing.T) {
 					}
 					arguments[k] = v
 				}
+				w.alone(name, arguments)
 				arguments[name] = id
 				if p.Type == "array" {
 					arguments[name] = []string{id}

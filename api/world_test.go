@@ -49,6 +49,9 @@ type tenant struct {
 	other       memory.Memory // in depot
 	personal    memory.Memory // of the admin
 	run         string        // id of a comparison of shop
+	group       string        // of the review queue of shop
+	item        string        // of that group
+	decision    string        // about a group of shop
 	session     string        // a work session of the admin in shop
 	tokens      map[string]string
 	tokenIDs    map[string]uuid.UUID
@@ -148,6 +151,7 @@ func (w *world) tenant(name string) tenant {
 		Ancestors: []string{commit}, Report: drift.Report{Status: drift.Checked, Score: &score, Commit: commit, InputHash: "1"}})
 	must(err)
 	n.run = pushed.RunID
+	n.group, n.item, n.decision = w.reviewed(n, name)
 	started, err := w.service.StartSession(ctx, n.admin, session.StartRequest{Task: canary(name, "shop") + " is to be mended.", Elements: []string{name + ".shop"}})
 	must(err)
 	n.session = started.SessionID

@@ -22,6 +22,7 @@ type Service interface {
 	DriftScore(ctx context.Context, c memory.Caller) (memory.DriftScore, error)
 	DriftRun(ctx context.Context, c memory.Caller, id string) (memory.RunReport, error)
 	DriftHistory(ctx context.Context, c memory.Caller, q memory.RunQuery) ([]memory.RunSummary, error)
+	reviewService
 	sessionService
 }
 

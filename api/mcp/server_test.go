@@ -288,7 +288,8 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 	arguments := map[string]string{
 		"remember": `{"content":"x"}`, "recall": `{}`, "confirm_memory": `{"memory":"m-aaaaaaa"}`, "get_memories": `{"memory":"m-aaaaaaa"}`,
 		"timeline": `{"memory":"m-aaaaaaa"}`, "find_relevant_context": `{"task":"x"}`, "knowledge_map": `{}`, "forget_memory": `{"memory":"m-aaaaaaa"}`,
-		"restore_memory": `{"memory":"m-aaaaaaa"}`, "get_drift_score": `{}`, "get_drift_details": `{}`, "get_drift_history": `{}`,
+		"restore_memory": `{"memory":"m-aaaaaaa"}`, "get_drift_score": `{}`, "get_drift_details": `{}`, "get_drift_history": `{}`, "review_queue": `{}`,
+		"resolve_review":     `{"action":"keep","memory":"m-aaaaaaa"}`,
 		"start_work_session": `{}`, "heartbeat_work_session": `{}`, "finish_work_session": `{}`, "list_work_sessions": `{}`,
 	}
 	for _, tool := range list.Tools {

@@ -195,6 +195,8 @@ func tools() []tool {
 		inFull(define("get_drift_details", "What a run found: what moved, since when, how to fix the model.", reads, driftDetails)),
 		inFull(define("get_drift_history", "Scores of the tracked branch over time.", reads, driftHistory)),
 		inFull(define("knowledge_map", "How much of the architecture is documented, and where the holes are.", reads, knowledgeMap)),
+		inFull(define("review_queue", "Memories that a person should look at, grouped by cause.", reads, queueTool)),
+		inFull(define("resolve_review", "Decide about a group, items or memories of the queue; undo takes it back.", removes, resolveReview)),
 		inFull(define("forget_memory", "Take a memory out of recall. restore_memory takes it back, unless erased.", removes, forget)),
 		inFull(define("restore_memory", "Take a forgotten memory back.", settles, restore)),
 	}

@@ -65,6 +65,7 @@ type Service interface {
 	Events(ctx context.Context, c memory.Caller, after string, limit int) (memory.EventsResponse, error)
 
 	driftService
+	reviewService
 	sessionService
 }
 
@@ -124,6 +125,7 @@ func New(o Options) *API {
 	a.sessions()
 	a.model()
 	a.drift()
+	a.review()
 	a.events()
 	a.describe()
 

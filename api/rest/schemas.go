@@ -14,6 +14,7 @@ import (
 	"github.com/stele-dev/stele/api/auth"
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/memory"
+	"github.com/stele-dev/stele/review"
 	"github.com/stele-dev/stele/session"
 )
 
@@ -25,6 +26,7 @@ const (
 	tagSessions     = "Work sessions"
 	tagModel        = "Model"
 	tagDrift        = "Drift"
+	tagReview       = "Review"
 	tagEvents       = "Events"
 	tagProjects     = "Projects"
 	tagOrganization = "Organization"
@@ -37,6 +39,7 @@ var tags = []*huma.Tag{
 	{Name: tagSessions, Description: "Who works where, and what came of it."},
 	{Name: tagModel, Description: "The architecture model that memories hang on."},
 	{Name: tagDrift, Description: "Whether code and model still agree."},
+	{Name: tagReview, Description: "What a person should look at, and what is decided about it."},
 	{Name: tagEvents, Description: "Follow what happens."},
 	{Name: tagProjects, Description: "What there is memory about."},
 	{Name: tagOrganization, Description: "The tenant: who calls, tokens, trail."},
@@ -104,6 +107,9 @@ func nameOfSchema(t reflect.Type, hint string) string {
 	if t.PkgPath() == reflect.TypeFor[session.Summary]().PkgPath() && slices.Contains(ofSessions, name) {
 		return "Session" + name
 	}
+	if t.PkgPath() == reflect.TypeFor[review.Decision]().PkgPath() {
+		return "Review" + name
+	}
 	return name
 }
 
@@ -140,6 +146,8 @@ var spellings = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[memory.Role]():       reflect.TypeFor[roleText](),
 	reflect.TypeFor[c4model.Level]():     reflect.TypeFor[levelText](),
 	reflect.TypeFor[memory.Comparison](): reflect.TypeFor[comparisonText](),
+	reflect.TypeFor[review.Reason]():     reflect.TypeFor[reasonText](),
+	reflect.TypeFor[review.Action]():     reflect.TypeFor[actionText](),
 	reflect.TypeFor[memory.Door]():       reflect.TypeFor[doorText](),
 	reflect.TypeFor[session.State]():     reflect.TypeFor[stateText](),
 	reflect.TypeFor[session.Verdict]():   reflect.TypeFor[verdictText](),
@@ -155,6 +163,8 @@ type (
 	roleText       string
 	levelText      string
 	comparisonText string
+	reasonText     string
+	actionText     string
 	doorText       string
 	stateText      string
 	verdictText    string
@@ -209,6 +219,10 @@ func (outcomeText) Schema(huma.Registry) *huma.Schema {
 	return oneOf(session.Done, session.Incomplete, session.Failed)
 }
 
+func (reasonText) Schema(huma.Registry) *huma.Schema { return oneOf(review.Reasons...) }
+
+func (actionText) Schema(huma.Registry) *huma.Schema { return oneOf(review.Actions...) }
+
 func oneOf[T ~string](values ...T) *huma.Schema {
 	s := &huma.Schema{Type: huma.TypeString}
 	for _, v := range values {
@@ -259,7 +273,7 @@ func (a *API) describe() {
 	delete(schemas.Map(), "ErrorDetail")
 	for name, s := range schemas.Map() {
 		t := schemas.TypeFromRef("#/components/schemas/" + name)
-		s.Description = cmp.Or(contextDescriptions[name], driftDescriptions[name], sessionDescriptions[name], descriptions[name])
+		s.Description = cmp.Or(contextDescriptions[name], driftDescriptions[name], reviewDescriptions[name], sessionDescriptions[name], descriptions[name])
 		if sent[name] {
 			s.Required = required[name]
 		}
@@ -360,13 +374,15 @@ var wider = []string{"Result.status", "Result.origin"}
 
 // references says what the ids in parameters (by name) and in fields of requests are ids of.
 var references = map[string]string{
-	"project": "project", "memory": "memory", "token": "token", "element": "element", "run": "run", "session": "session",
+	"project": "project", "memory": "memory", "token": "token", "element": "element", "run": "run", "session": "session", "group": "group", "decision": "decision",
+	"ReviewDecideRequest.group": "group", "ReviewDecideRequest.items": "item",
 	"RememberRequest.elements": "element", "RememberRequest.supersedes": "memory",
 	"SupersedeMemory.elements": "element", "EditMemory.elements": "element",
 	"OpenMemories.memories": "memory",
 	"RecallRequest.element": "element", "RecallRequest.projects": "project",
 	"StartRequest.elements": "element", "StartRequest.continues": "session", "HeartbeatSession.elements": "element",
 	"TokenRequest.project": "project", "BindElement.element": "element",
+	"ReviewDecideRequest.memories": "memory", "ReviewDecideRequest.elements": "element", "ReviewDecideRequest.into": "memory",
 }
 
 // required lists what a request cannot leave out, and of types that requests and answers share, what is always there.
@@ -376,5 +392,5 @@ var required = map[string][]string{
 	"ImportModel": {"model"}, "ImportDecisions": {"decisions"}, "Model": {"elements"}, "BindElement": {"element"},
 	"Element": {"key", "name", "level"}, "Relationship": {"source", "destination"}, "Binding": {"element", "pattern"}, "Decision": {"id", "title"},
 	"Warning": {"message"}, "RunPush": {"repository", "ancestors", "report"}, "Report": {"status", "score", "commit", "input_hash"},
-	"Finding": {"fingerprint", "check", "subject"}, "Verdict": {"id"}, "DecideModel": {"accept"},
+	"Finding": {"fingerprint", "check", "subject"}, "Verdict": {"id"}, "DecideModel": {"accept"}, "ReviewDecideRequest": {"action"},
 }

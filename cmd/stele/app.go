@@ -78,6 +78,7 @@ type service interface {
 	CancelSession(ctx context.Context, c memory.Caller, ref string) (session.Summary, error)
 	Sessions(ctx context.Context, c memory.Caller, r session.ListRequest) (session.List, error)
 	SessionReceipt(ctx context.Context, c memory.Caller, ref string) (session.Receipt, error)
+	reviewService
 }
 
 // app is one run of the program: its streams, its flags, and what it opened.

@@ -309,11 +309,8 @@ func sinceWhen(s string, now time.Time) (time.Time, error) {
 	case "yesterday":
 		return midnight.AddDate(0, 0, -1), nil
 	}
-	units := map[byte]time.Duration{'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
-	if unit, ok := units[s[len(s)-1]]; ok {
-		if n, err := strconv.Atoi(s[:len(s)-1]); err == nil && n >= 0 && n < 10_000 {
-			return now.Add(-time.Duration(n) * unit), nil
-		}
+	if span, ok := timeSpan(s); ok {
+		return now.Add(-span), nil
 	}
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return t, nil
@@ -322,6 +319,20 @@ func sinceWhen(s string, now time.Time) (time.Time, error) {
 		return t, nil
 	}
 	return time.Time{}, problem.Invalidf("since", "%q is not a time", s).Fix("write today, yesterday, 3d, 12h, 2w or 2026-01-31")
+}
+
+// timeSpan reads 12h, 3d or 2w.
+func timeSpan(s string) (time.Duration, bool) {
+	units := map[byte]time.Duration{'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+	if s == "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(s[:len(s)-1])
+	unit, ok := units[s[len(s)-1]]
+	if err != nil || !ok || n < 0 || n >= 10_000 {
+		return 0, false
+	}
+	return time.Duration(n) * unit, true
 }
 
 // until reads a moment up to which something is asked: a time, or a date, which means its end.

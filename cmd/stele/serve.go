@@ -91,6 +91,10 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 		return err
 	}
 	runner := newDriftRunner(b, log)
+	digests, err := newDigests(b, c, log)
+	if err != nil {
+		return err
+	}
 	server, err := api.New(api.Options{
 		Service: b.domain, Webhook: api.Webhook{Secret: c.GitHubWebhookSecret, Pushed: runner.Pushed}, RunDrift: runner.Queue, Profile: profile,
 		Version: thisBuild().Version, Log: log, Metrics: api.PoolMetrics(b.db.Stat),
@@ -114,6 +118,9 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 	background.Go(func() { b.elected(work, log, runner) })
 	background.Go(func() { runner.work(work) })
 	background.Go(func() { b.warm(work, log) })
+	if digests != nil {
+		background.Go(func() { digests.elected(work) })
+	}
 	if metrics != nil {
 		background.Go(func() {
 			if err := server.ServeMetrics(work, metrics); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/stele-dev/stele/internal/secret"
 	"github.com/stele-dev/stele/memory"
 	store "github.com/stele-dev/stele/memory/postgres"
+	"github.com/stele-dev/stele/review"
 )
 
 // served is a server on a database of its own, in the process of the test.
@@ -146,6 +147,23 @@ var onServer = []struct {
 	{"session show", []string{"SESSION"}, `shown, for \d+ tokens?:\s.*m-[a-z2-7]{7}  briefing  Tea`, exitDone},
 	{"session finish", []string{"SESSION", "--used", "Tea", "--follow-up", "warm the cups"}, `cited: m-(?s:.*)left open: warm the cups`, exitDone},
 	{"session cancel", []string{"SESSION"}, `is over \(finished\); start another one`, exitFailed},
+	{"confirm", []string{"Tea", "--false", "--note", "it is cold"}, `Marked m-`, exitDone},
+	{"review list", nil, `^1 group to look at, 1 item(?s:.*)g-[0-9a-f]{12}  disputed, 1 item.*\n  it is cold`, exitDone},
+	{"review show", []string{"GROUP"}, `DISPUTED: it is cold\n  Tea is hot`, exitDone},
+	{"review snooze", []string{"Tea"}, `Put off: 1 memory, 1 item settled`, exitDone},
+	{"review undo", []string{"DECISION"}, `Took back: snooze of 1 memory`, exitDone},
+	{"review keep", []string{"Tea"}, `Kept as they are: 1 memory`, exitDone},
+	{"review dispute", []string{"Tea", "--reason", "it is cold again"}, `Marked as disputed: 1 memory`, exitDone},
+	{"review confirm", []string{"Tea"}, `Confirmed 1 memory`, exitDone},
+	{"review edit", []string{"Tea", "--text", "-"}, `stands for them now: m-`, exitDone},
+	{"review merge", []string{"Tea"}, `a merge is into one of the two, or into a new text`, exitFailed},
+	{"review accept-binding", []string{"Tea"}, `nothing is open about what you named`, exitNo},
+	{"review reattach", []string{"Tea", "--element", "shop"}, `Attached anew: 1 memory`, exitDone},
+	{"review retire", []string{"Tea"}, `Retired 1 memory`, exitDone},
+	{"review restore", []string{"HANDLE"}, `Restored 1 memory`, exitDone},
+	{"review promote", []string{"Tea"}, `Promoted 1 memory`, exitDone},
+	{"review history", nil, `promote of 1 memory(?s:.*)by kim \(cli\)`, exitDone},
+	{"review digest", nil, `^## `, exitDone},
 	{"org show", nil, `acme .*\n?you are kim, role admin`, exitDone},
 	{"token create", []string{"--name", "sam"}, `STELE_TOKEN=stele_[a-z2-7]+\n +STELE_SERVER=http://`, exitDone},
 	{"token list", nil, `sam, role agent`, exitDone},
@@ -217,6 +235,26 @@ func TestEveryCommandKnowsOfServers(t *testing.T) {
 					t.Fatalf("retired: %v, %v", page.Memories, err)
 				}
 				arg = page.Memories[0].Handle
+			case "GROUP", "DECISION":
+				shop, err := s.local.FindProject(t.Context(), s.admin, "shop")
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := s.admin
+				c.Project = shop.ID
+				queue, err := s.local.ReviewQueue(t.Context(), c, review.QueueRequest{All: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				decided, err := s.local.ReviewHistory(t.Context(), c, review.HistoryRequest{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if arg == "GROUP" {
+					arg = queue.Groups[0].ID
+				} else {
+					arg = decided.Decisions[0].ID
+				}
 			}
 			args = append(args, arg)
 		}

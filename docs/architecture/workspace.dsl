@@ -314,6 +314,8 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.cli -> stele.program.secret "Loads the master key"
         stele.program.cli -> stele.program.loopback "Keeps the token of this machine here"
         stele.program.cli -> stele.program.bind "Proposes bindings"
+        stele.program.cli -> stele.program.review "Shows and decides what should be looked at"
+        stele.program.cli -> stele.program.webhook "Sends digests"
         stele.program.cli -> stele.program.problem "Turns problems into one line and an exit code"
 
         stele.program.client -> stele.program.memory "Sends and receives its requests"
@@ -327,9 +329,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.http -> stele.program.rest "Serves it"
         stele.program.http -> stele.program.mcp "Serves it"
         stele.program.http -> stele.program.memory "Hands the domain to the doors"
+        stele.program.http -> stele.program.review "Hands the queue to the doors"
         stele.program.http -> stele.program.session "Puts it beside memory for every door"
         stele.program.http -> stele.program.problem "Says what was refused"
         stele.program.rest -> stele.program.gate "Learns who calls"
+        stele.program.rest -> stele.program.review "Translates requests into its calls"
         stele.program.gate -> stele.program.memory "Looks tokens up"
         stele.program.gate -> stele.program.loopback "Compares names of the server"
         stele.program.gate -> stele.program.problem "Says what was refused"
@@ -337,6 +341,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.mcp -> stele.program.memory "Translates tools into calls of the domain"
         stele.program.mcp -> stele.program.session "Translates tools into work sessions"
         stele.program.mcp -> stele.program.drift "Shows reports of runs"
+        stele.program.mcp -> stele.program.review "Translates tools into its calls"
         stele.program.mcp -> stele.program.problem "Turns problems into results an agent can act on"
 
         stele.program.export -> stele.program.memory "Reads what the caller may see"

@@ -67,7 +67,7 @@ func New(o Options) (*Sender, error) {
 	case u.User != nil:
 		return nil, problem.Invalidf("url", "it holds a user or a password, which would be sent along").Fix("leave them out; a secret signs messages")
 	case u.Scheme == "http" && !o.AllowPrivate:
-		return nil, problem.Invalidf("url", "plain http would show the message to everyone on the way").Fix(example).Fix("or allow addresses of your own network")
+		return nil, problem.Invalidf("url", "plain http would show the message to everyone on the way").Fix(example).Because(ErrPrivate)
 	}
 	key := []byte(o.Secret)
 	if text, is := strings.CutPrefix(o.Secret, "whsec_"); is {
@@ -133,14 +133,14 @@ func (s *Sender) Send(ctx context.Context, id string, body []byte) error {
 	return problem.Invalidf("url", "%s answers with status %d", s.url.Host, res.StatusCode).Fix("see what it takes, and whether the webhook is still there")
 }
 
-// errPrivate says that an address is not on the public internet.
-var errPrivate = errors.New("the address is not on the public internet")
+// ErrPrivate is the cause of a refusal of what is not on the public internet.
+var ErrPrivate = errors.New("the address is not on the public internet")
 
 // failure says why nothing was answered. What net/http says quotes the address, which may be secret.
 func (s *Sender) failure(ctx context.Context, err error) error {
-	if errors.Is(err, errPrivate) {
+	if errors.Is(err, ErrPrivate) {
 		return problem.Invalidf("url", "%s is inside the network: private, loopback and link-local addresses are refused", s.url.Host).
-			Fix("allow it, where you trust the address").Because(errPrivate)
+			Fix("give an address outside, or allow those of the network").Because(ErrPrivate)
 	}
 	reason := "it cannot be reached"
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -163,7 +163,7 @@ func sign(key []byte, id, stamp string, body []byte) string {
 func publicOnly(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !public(at.Addr()) {
-		return errPrivate
+		return ErrPrivate
 	}
 	return nil
 }

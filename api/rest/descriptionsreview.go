@@ -1,0 +1,96 @@
+package rest
+
+// reviewDescriptions says what each schema of the review queue is.
+var reviewDescriptions = map[string]string{
+	"ReviewDecideRequest": "What is decided, and about what: a group, items, or memories with all their items.",
+	"ReviewDecision":      "What was decided, and what of it could not be done.",
+	"ReviewDigest":        "How the knowledge of a project stands. It holds no content of memories.",
+	"ReviewDigestCause":   "A group, without a word of its memories.",
+	"ReviewDigestMemory":  "A memory, named.",
+	"ReviewGroup":         "Items with one cause, to be decided together or opened.",
+	"ReviewGroupPage":     "A group with a page of its items.",
+	"ReviewHistory":       "A page of decisions, newest first.",
+	"ReviewItem":          "A memory with one reason to look at it.",
+	"ReviewKept":          "A memory that a decision left as it was.",
+	"ReviewQueue":         "A page of the queue: groups in order, with the first items of each.",
+	"UndoReview":          "Takes a decision back; there is nothing to say about it.",
+}
+
+// reviewFieldDescriptions says what a field of theirs means.
+var reviewFieldDescriptions = map[string]string{
+	"ReviewDecideRequest.action":   "What becomes of it.",
+	"ReviewDecideRequest.content":  "edit, and merge into a new memory: the text. What is left out is taken from the memory that is superseded.",
+	"ReviewDecideRequest.elements": "reattach: all elements it is to be attached to, by key, name or id.",
+	"ReviewDecideRequest.expected": "How many items of the group you were shown. When it has more by now, nothing is decided. 0 for any number.",
+	"ReviewDecideRequest.group":    "The id of a group.",
+	"ReviewDecideRequest.into":     "merge: the memory that stays, by handle, id or title.",
+	"ReviewDecideRequest.items":    "Ids of items.",
+	"ReviewDecideRequest.memories": "Memories, by handle, id or title; restore takes only these.",
+	"ReviewDecideRequest.reason":   "Why, in words; needed for more than 10 memories.",
+	"ReviewDecideRequest.seen":     "confirm: the state of the code that you have before you.",
+	"ReviewDecideRequest.title":    "edit, and merge into a new memory: the title.",
+	"ReviewDecideRequest.until":    "snooze: until when.",
+	"ReviewDecideRequest.why":      "edit, and merge into a new memory: the reason behind it.",
+
+	"ReviewDecision.action":    "What became of it.",
+	"ReviewDecision.count":     "How many memories it is about.",
+	"ReviewDecision.group":     "The id of the group, where it was about one.",
+	"ReviewDecision.into":      "edit, merge and promote: the handle of the memory that stands for them now.",
+	"ReviewDecision.items":     "How many items it settled.",
+	"ReviewDecision.kept":      "What was left as it is, and why.",
+	"ReviewDecision.memories":  "Handles; the first 100.",
+	"ReviewDecision.undone_at": "When it was taken back; absent while it stands.",
+	"ReviewDecision.undone_by": "Who took it back.",
+	"ReviewDecision.until":     "snooze: until when.",
+
+	"ReviewDigest.causes":            "The causes to look at first; at most three.",
+	"ReviewDigest.decided":           "How many items were decided since.",
+	"ReviewDigest.documented":        "How many elements are documented.",
+	"ReviewDigest.documented_before": "How many of the elements there are now were documented at since.",
+	"ReviewDigest.elements":          "How many elements there are.",
+	"ReviewDigest.hole":              "The hole that is worth filling; null when every element is documented.",
+	"ReviewDigest.markdown":          "All of it, as Markdown.",
+	"ReviewDigest.open":              "Open items, by reason.",
+	"ReviewDigest.project":           "The id of the project.",
+	"ReviewDigest.written":           "How many memories were written since.",
+
+	"ReviewDigestCause.commit":   "The commit that caused it.",
+	"ReviewDigestCause.count":    "How many items it has.",
+	"ReviewDigestCause.elements": "Keys of elements; at most five.",
+	"ReviewDigestCause.group":    "The id of the group.",
+	"ReviewDigestCause.memories": "Some of its memories; at most five.",
+	"ReviewDigestCause.reason":   "Why its memories are in the queue.",
+
+	"ReviewGroup.actions":  "What makes sense for it, as far as you may.",
+	"ReviewGroup.can_wait": "None of its memories was served in the last 30 days.",
+	"ReviewGroup.commit":   "The commit that caused it.",
+	"ReviewGroup.count":    "How many items it has.",
+	"ReviewGroup.line":     "The cause, in words.",
+	"ReviewGroup.reason":   "Why its memories are in the queue.",
+	"ReviewGroup.served":   "How often its memories were served in the last 30 days.",
+	"ReviewGroup.since":    "Since when its oldest item is open.",
+	"ReviewGroup.today":    "One of its memories stood in a briefing of the last 24 hours.",
+
+	"ReviewGroupPage.group": "The group.",
+	"ReviewGroupPage.items": "Its items, weightiest first.",
+
+	"ReviewHistory.decisions": "The decisions.",
+
+	"ReviewItem.evidence":   "What speaks for looking at it, in words.",
+	"ReviewItem.group":      "The id of its group.",
+	"ReviewItem.id":         "Its id, the same for as long as the evidence is.",
+	"ReviewItem.memory":     "The memory.",
+	"ReviewItem.other":      "The other memory of a conflict.",
+	"ReviewItem.reason":     "Why it is in the queue.",
+	"ReviewItem.served_30d": "How often it was served in the last 30 days.",
+	"ReviewItem.since":      "Since when.",
+
+	"ReviewKept.memory": "The handle of the memory.",
+
+	"ReviewQueue.can_wait": "How many groups can wait: nobody was served their memories lately.",
+	"ReviewQueue.counts":   "Open items of the whole queue as filtered, by reason.",
+	"ReviewQueue.groups":   "The groups.",
+	"ReviewQueue.items":    "The first items of each.",
+	"ReviewQueue.not_mine": "How many items the filter hid.",
+	"ReviewQueue.total":    "How many groups there are.",
+}
