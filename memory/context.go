@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/stele-dev/stele/internal/problem"
-	"github.com/stele-dev/stele/memory/terms"
 )
 
 // ContextRequest asks which elements of the model a task is about.
@@ -29,175 +28,112 @@ const (
 	contextSearch = 50
 )
 
-// The score of an element adds what its own words and what its memories say. Own words weigh more: they are what the
-// element is, a memory may mention anything. They still leave a memory enough to bring an element whose own words say
-// nothing.
+// The score of an element adds what the model says of it and what its memories say. What the model says weighs more: it is
+// what the element is, a memory may mention anything. It still leaves a memory enough to bring an element of which the
+// model says nothing.
 const (
 	ownShare    = 0.6
 	memoryShare = 0.4
-	// besideName is what a word counts outside the name and key: names are chosen to be found by.
-	besideName = 0.8
 )
 
-// Context chooses the elements a task is about, by the words of their names (identifiers split), descriptions,
-// technologies, tags and binding paths, and by the memories attached to them, each with its reasons.
+// Context chooses the elements a task is about, by what the model says of them (words of names with identifiers split,
+// descriptions, technologies, tags, binding paths and relationships; meaning of the first two and the last) and by the
+// memories attached to them, each with its reasons. docs/context.md has what that finds.
 func (s *Service) Context(ctx context.Context, c Caller, r ContextRequest) (ContextResponse, error) {
+	if err := r.check(c); err != nil {
+		return ContextResponse{}, err
+	}
+	q := s.readQuery(ctx, RecallRequest{Query: r.Task})
+	var out ContextResponse
+	err := s.withVectors(ctx, c, func(v View) (int, error) {
+		found, err := s.choose(ctx, v, c, q, r)
+		out = found.ContextResponse
+		return found.lacking, err
+	})
+	return out, wrap("context", err)
+}
+
+func (r *ContextRequest) check(c Caller) error {
 	switch {
 	case strings.TrimSpace(r.Task) == "":
-		return ContextResponse{}, problem.Invalidf("task", "no task is told").Fix("say in a sentence what is to be done")
+		return problem.Invalidf("task", "no task is told").Fix("say in a sentence what is to be done")
 	case c.Project == uuid.Nil:
-		return ContextResponse{}, problem.Invalidf("project", "no project is chosen").Fix("name one, or run `stele init` in the repository")
+		return problem.Invalidf("project", "no project is chosen").Fix("name one, or run `stele init` in the repository")
 	case r.Limit == 0:
 		r.Limit = DefaultContextLimit
 	case r.Limit < 0 || r.Limit > MaxContextLimit:
-		return ContextResponse{}, problem.Invalidf("limit", "%d is not between 1 and %d", r.Limit, MaxContextLimit).Fix("leave it out for %d", DefaultContextLimit)
+		return problem.Invalidf("limit", "%d is not between 1 and %d", r.Limit, MaxContextLimit).Fix("leave it out for %d", DefaultContextLimit)
 	}
-	recall := RecallRequest{Query: r.Task, Limit: contextSearch}
-	q := s.readQuery(ctx, recall)
-	var out ContextResponse
-	err := s.view(ctx, c, func(v View) error {
-		keys := c.spaceKeys()
-		spaces, err := v.Spaces(ctx, keys)
-		if err != nil {
-			return err
-		}
-		a := answer{Service: s, view: v, caller: c, request: recall, query: q, spaces: orderedSpaceIDs(spaces, keys)}
-		a.search = Search{Spaces: a.spaces, Terms: q.terms, Model: q.model, Vector: q.vector, ModelFloor: s.embedder.Thresholds().Floor, Ranking: s.ranking,
-			At: s.now(), Limit: contextSearch}
-		out.Elements, err = a.elements(ctx, r.Limit)
-		if err != nil {
-			return err
-		}
-		if err := a.degraded(ctx); err != nil {
-			return err
-		}
-		out.Degraded = a.out.Degraded
-		return nil
-	})
+	return nil
+}
+
+// chosen is what a task is about.
+type chosen struct {
+	ContextResponse
+	lacking int // elements whose meaning took no part, and should have
+}
+
+// choose scores the elements in scope and loads what is known about the best.
+func (s *Service) choose(ctx context.Context, v View, c Caller, q query, r ContextRequest) (chosen, error) {
+	keys := c.spaceKeys()
+	spaces, err := v.Spaces(ctx, keys)
 	if err != nil {
-		return ContextResponse{}, fmt.Errorf("context: %w", err)
+		return chosen{}, err
+	}
+	a := answer{Service: s, view: v, caller: c, request: RecallRequest{Query: r.Task, Limit: contextSearch}, query: q, spaces: orderedSpaceIDs(spaces, keys)}
+	a.search = Search{Spaces: a.spaces, Browse: q.browse, Terms: q.terms, Model: q.model, Vector: q.vector, ModelFloor: s.embedder.Thresholds().Floor, Ranking: s.ranking,
+		At: s.now(), Limit: contextSearch}
+	m, err := s.portraits(ctx, v, c.Project, q)
+	if err != nil {
+		return chosen{}, err
+	}
+	best, records, err := a.present(ctx)
+	if err != nil {
+		return chosen{}, err
+	}
+	out := chosen{ContextResponse: ContextResponse{Elements: a.rank(m, best, records, r.Limit)}}
+	for i := range out.Elements {
+		if err := a.knowledgeOf(ctx, &out.Elements[i]); err != nil {
+			return chosen{}, err
+		}
+	}
+	if err := a.degraded(ctx); err != nil {
+		return chosen{}, err
+	}
+	out.Degraded = a.out.Degraded
+	if out.lacking = m.lacking(); out.lacking > 0 && a.search.ByVector() {
+		if out.Degraded == nil {
+			out.Degraded = &Degraded{Reason: notIndexedYet}
+		}
+		out.Degraded.Unindexed += out.lacking
 	}
 	return out, nil
 }
 
-// elements scores the elements in scope and loads what is known about the best.
-func (a *answer) elements(ctx context.Context, limit int) ([]ContextElement, error) {
-	elements, err := a.view.Elements(ctx, a.caller.Project, false)
-	if err != nil {
-		return nil, err
-	}
-	elements = slices.DeleteFunc(elements, func(e Element) bool { return !e.InScope })
-	bindings, err := a.view.Bindings(ctx, a.caller.Project)
-	if err != nil {
-		return nil, err
-	}
-	best, records, err := a.present(ctx)
-	if err != nil {
-		return nil, err
-	}
-	texts := make([]elementText, len(elements))
-	for i, e := range elements {
-		texts[i] = textOf(e, patternsOf(bindings, e.ID))
-	}
-	words := a.elementWords(texts)
-
-	scored := make([]ContextElement, 0, len(elements))
-	for i, e := range elements {
-		own, reasons := texts[i].match(words)
-		known, because := knownAt(e.ID, best, records)
+// rank gives the best elements, at most limit, each at least a share of the best.
+func (a *answer) rank(m portraits, best []ranked, records []Record, limit int) []ContextElement {
+	words := m.weigh(a.ranking, a.query.terms)
+	base := m.base()
+	scored := make([]ContextElement, 0, len(m.list))
+	for i := range m.list {
+		p := &m.list[i]
+		own, reasons := p.relevance(a.ranking, words, base)
+		known, because := knownAt(p.element.ID, best, records)
 		if because != "" {
 			reasons = append(reasons, because)
 		}
 		if score := ownShare*own + memoryShare*known; score > 0 {
-			scored = append(scored, ContextElement{ElementRef: e.Ref(), Score: score, Reasons: reasons,
-				Paths: append([]string{}, patternsOf(bindings, e.ID)...), Memories: []IndexEntry{}})
+			scored = append(scored, ContextElement{ElementRef: p.element.Ref(), Score: score, Reasons: reasons,
+				Paths: append([]string{}, p.patterns...), Memories: []IndexEntry{}})
 		}
 	}
 	slices.SortStableFunc(scored, func(x, y ContextElement) int { return cmp.Compare(y.Score, x.Score) })
 	for i, e := range scored {
-		if i == limit || e.Score < a.ranking.BestShare*scored[0].Score {
-			scored = scored[:i]
-			break
+		if i == limit || e.Score < a.search.Share()*scored[0].Score {
+			return scored[:i]
 		}
 	}
-	for i := range scored {
-		if err := a.knowledgeOf(ctx, &scored[i]); err != nil {
-			return nil, err
-		}
-	}
-	return scored, nil
-}
-
-// elementWords weighs the words of the task that occur in any element or memory.
-func (a *answer) elementWords(texts []elementText) Words {
-	df := make([]int, len(a.query.terms))
-	known := map[string]bool{}
-	for _, w := range a.search.Words.Terms {
-		known[w.Term] = true
-	}
-	for i, t := range a.query.terms {
-		for _, text := range texts {
-			if text.fields[t] != "" {
-				df[i]++
-			}
-		}
-		if df[i] == 0 && known[t] {
-			df[i] = 1 // as rare as a word of one element
-		}
-	}
-	return a.ranking.Weigh(a.query.terms, len(texts), df)
-}
-
-// elementText is the words of an element, each with the field it was first found in.
-type elementText struct {
-	fields map[string]string
-}
-
-// nameField is the field whose words count in full.
-const nameField = "name"
-
-func textOf(e Element, patterns []string) elementText {
-	t := elementText{fields: map[string]string{}}
-	for _, f := range []struct{ field, text string }{
-		{nameField, e.Name}, {nameField, e.Key}, {"description", e.Description}, {"technology", e.Technology},
-		{"tag", strings.Join(e.Tags, "\n")}, {"path", strings.Join(patterns, "\n")},
-	} {
-		for _, term := range terms.Of(f.text) {
-			if t.fields[term] == "" {
-				t.fields[term] = f.field
-			}
-		}
-	}
-	return t
-}
-
-// match gives the share of the words' weight that the element has, and the reasons in words.
-func (t elementText) match(words Words) (share float64, reasons []string) {
-	sum := 0.0
-	found := map[string][]string{}
-	var order []string
-	for _, w := range words.Terms {
-		field := t.fields[w.Term]
-		if field == "" {
-			continue
-		}
-		weight := float64(w.Weight)
-		if field != nameField {
-			weight *= besideName
-		}
-		sum += weight
-		if found[field] == nil {
-			order = append(order, field)
-		}
-		found[field] = append(found[field], w.Term)
-	}
-	for _, field := range order {
-		reasons = append(reasons, field+": "+strings.Join(found[field], ", "))
-	}
-	if words.Seen == 0 {
-		return 0, reasons
-	}
-	return sum / float64(words.Seen), reasons
+	return scored
 }
 
 // knownAt is the relevance of the most relevant memory attached to an element, and the reason in words.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/drift"
 )
 
@@ -65,3 +66,17 @@ func Moved(s Search, found []Candidate, traits map[uuid.UUID]Traits) (before, af
 
 // OriginOf is the origin of one of some findings.
 func OriginOf(f drift.Finding, all []drift.Finding) string { return originOf(f, renamings(all)) }
+
+// PlanOrder gives the order of the steps of a plan on some elements, which come best first.
+func PlanOrder(elements []Element, relationships []c4model.Relationship, chosen []string) []string {
+	g := newGraph(elements, relationships, nil)
+	list := make([]ContextElement, len(chosen))
+	for i, key := range chosen {
+		list[i] = ContextElement{ElementRef: g.elements[key].Ref()}
+	}
+	var out []string
+	for _, o := range g.order(list) {
+		out = append(out, o.Key)
+	}
+	return out
+}

@@ -127,6 +127,9 @@ func (s *Service) ImportModel(ctx context.Context, c Caller, im ModelImport) (Mo
 		report, needed, err = s.importModel(ctx, tx, c, im, digest)
 		return needed, err
 	})
+	if err == nil {
+		s.embedElements(ctx, c.Org, c.Project, importWait)
+	}
 	return report, wrap("import model", err)
 }
 

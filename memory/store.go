@@ -88,6 +88,7 @@ type View interface {
 	answerView
 	backlog
 	statsView
+	elementVectorView
 	runView
 	runsView
 }
@@ -298,6 +299,7 @@ type Tx interface {
 	answers
 	runTx
 	projectTx
+	elementVectorTx
 	conflictTx
 	promotionTx
 }

@@ -25,7 +25,7 @@ import (
 func (a *app) benchCommand() *cobra.Command {
 	c := &cobra.Command{Use: "bench", Short: "Measure recall, and alarms about what is out of date", Args: cobra.NoArgs, RunE: a.group,
 		Example: "  stele bench retrieval --data testdata/retrieval"}
-	c.AddCommand(a.needsDatabase(a.benchRetrievalCommand()), a.benchStalenessCommand())
+	c.AddCommand(a.needsDatabase(a.benchRetrievalCommand()), a.needsDatabase(a.benchContextCommand()), a.benchStalenessCommand())
 	return c
 }
 

@@ -166,3 +166,13 @@ func isLowerASCII(s string) bool {
 	}
 	return s != ""
 }
+
+// Parts gives the words that a name is made of, as written: OrderProcessor is Order, Processor. A name that is one word gives
+// itself, one without a letter or digit nothing.
+func Parts(name string) []string {
+	var parts []string
+	for word := range strings.FieldsSeq(name) {
+		splitIdentifier(word, func(part string) { parts = append(parts, part) })
+	}
+	return parts
+}

@@ -276,3 +276,14 @@ func BenchmarkOf(b *testing.B) {
 		})
 	}
 }
+
+func TestParts(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]string{
+		"OrderProcessor": {"Order", "Processor"}, "email_dlq-queue": {"email", "dlq", "queue"}, "HTTP Server": {"HTTP", "Server"}, "auth": {"auth"}, "…": nil, "": nil,
+	} {
+		if got := terms.Parts(name); !slices.Equal(got, want) {
+			t.Errorf("%q is %q, want %q", name, got, want)
+		}
+	}
+}
