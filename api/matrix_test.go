@@ -109,6 +109,8 @@ var matrix = map[string]row{
 
 	"recall":            {body: `{"query":"stock cached"}`, want: ofShop, sees: []string{"acme shop"}},
 	"find-context":      {body: `{"task":"stock cached"}`, want: ofShop, sees: []string{"acme shop"}},
+	"impact":            {query: "element=acme.shop", want: ofShop, sees: []string{"acme shop"}},
+	"plan":              {body: `{"task":"stock cached"}`, want: ofShop, sees: []string{"acme shop"}},
 	"why":               {query: "path=shop/a.go", want: ofShop, sees: []string{"acme shop"}},
 	"knowledge-map":     {want: ofShop},
 	"stats":             {want: ofShop},

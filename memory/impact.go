@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -113,6 +114,8 @@ func (r *ImpactRequest) check(c Caller) error {
 	switch {
 	case c.Project == uuid.Nil:
 		return problem.Invalidf("project", "no project is chosen").Fix("name one, or run `stele init` in the repository")
+	case strings.TrimSpace(r.Element) == "":
+		return problem.Invalidf("element", "no element is named").Fix("give its key or name, as `stele model show` prints them")
 	case r.Depth < 0 || r.Depth > MaxImpactDepth:
 		return problem.Invalidf("depth", "%d is not between 1 and %d", r.Depth, MaxImpactDepth).Fix("leave it out for %d", DefaultImpactDepth)
 	case r.Limit < 0 || r.Limit > MaxImpactLimit:

@@ -110,8 +110,10 @@ func TestImpact(t *testing.T) {
 			t.Errorf("no run told anything, and it says %+v", got.Code)
 		}
 	}
+	_, err := w.Impact(ctx, w.c, memory.ImpactRequest{Element: "mill.sail"})
+	wants(t, err, problem.NotFound, "element")
 	for field, r := range map[string]memory.ImpactRequest{
-		"element": {Element: "mill.sail"}, "depth": {Element: "mill", Depth: memory.MaxImpactDepth + 1}, "limit": {Element: "mill", Limit: -1},
+		"element": {Element: " "}, "depth": {Element: "mill", Depth: memory.MaxImpactDepth + 1}, "limit": {Element: "mill", Limit: -1},
 	} {
 		_, err := w.Impact(ctx, w.c, r)
 		if p, ok := problem.As(err); !ok || p.Field != field {

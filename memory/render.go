@@ -68,6 +68,9 @@ func RenderContext(r ContextResponse) string {
 	if len(r.Elements) == 0 {
 		b.WriteString("no element of the model has anything to do with these words\n")
 	}
+	if r.Degraded != nil {
+		b.WriteString("Incomplete: " + Line(r.Degraded.Reason) + "\n")
+	}
 	return fence(b.String())
 }
 

@@ -16,6 +16,8 @@ type Service interface {
 	List(ctx context.Context, c memory.Caller, r memory.ListRequest) (memory.ListResponse, error)
 	Timeline(ctx context.Context, c memory.Caller, ref string, limit int) (memory.TimelineResponse, error)
 	Context(ctx context.Context, c memory.Caller, r memory.ContextRequest) (memory.ContextResponse, error)
+	Impact(ctx context.Context, c memory.Caller, r memory.ImpactRequest) (memory.ImpactResponse, error)
+	Plan(ctx context.Context, c memory.Caller, r memory.PlanRequest) (memory.PlanResponse, error)
 	Map(ctx context.Context, c memory.Caller) (memory.Map, error)
 	Forget(ctx context.Context, c memory.Caller, r memory.ForgetRequest) (memory.ForgetResponse, error)
 	Restore(ctx context.Context, c memory.Caller, ref string) (memory.Memory, error)

@@ -93,6 +93,24 @@ func (d *domain) Context(_ context.Context, c memory.Caller, r memory.ContextReq
 	return memory.ContextResponse{Elements: []memory.ContextElement{}}, d.asked("context", c, r)
 }
 
+func (d *domain) Impact(_ context.Context, c memory.Caller, r memory.ImpactRequest) (memory.ImpactResponse, error) {
+	return memory.ImpactResponse{
+		Element: memory.ElementRef{Key: r.Element, Level: "container"}, Paths: []string{}, Dependencies: []memory.ImpactElement{}, Work: []memory.Work{},
+		Dependents: []memory.ImpactElement{{ElementRef: memory.ElementRef{Key: "shop.web"}, Distance: 1, Model: []string{"places orders"}, Code: []memory.CodeLine{}}},
+		Code:       memory.CodeWitness{Runs: []memory.CodeRun{}, Note: "no run"}, Memories: []memory.KnownMemory{},
+	}, d.asked("impact", c, r)
+}
+
+func (d *domain) Plan(_ context.Context, c memory.Caller, r memory.PlanRequest) (memory.PlanResponse, error) {
+	return memory.PlanResponse{
+		Steps: []memory.PlanStep{{
+			Element: memory.ElementRef{Key: "shop.api", Level: "container"}, Reasons: []string{"name: api"}, Order: "no other step depends on it", Paths: []string{},
+			Verify: []memory.KnownMemory{}, Bound: []memory.KnownMemory{}, Decisions: []memory.BoundDecision{}, Check: []memory.Neighbour{},
+		}},
+		Decisions: []memory.BoundDecision{}, Work: []memory.Work{},
+	}, d.asked("plan", c, r)
+}
+
 func (d *domain) Map(_ context.Context, c memory.Caller) (memory.Map, error) {
 	return memory.Map{Headline: "1 of 2 elements documented", Documented: 1, Total: 2, Elements: []memory.MapElement{{Key: "shop.api"}, {Key: "shop.web"}},
 		Holes: []memory.Hole{}}, d.asked("map", c, nil)
@@ -287,7 +305,7 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 	}
 	arguments := map[string]string{
 		"remember": `{"content":"x"}`, "recall": `{}`, "confirm_memory": `{"memory":"m-aaaaaaa"}`, "get_memories": `{"memory":"m-aaaaaaa"}`,
-		"timeline": `{"memory":"m-aaaaaaa"}`, "find_relevant_context": `{"task":"x"}`, "knowledge_map": `{}`, "forget_memory": `{"memory":"m-aaaaaaa"}`,
+		"timeline": `{"memory":"m-aaaaaaa"}`, "find_relevant_context": `{"task":"x"}`, "knowledge_map": `{}`, "impact_of": `{"element":"x"}`, "plan_work": `{"task":"x"}`, "forget_memory": `{"memory":"m-aaaaaaa"}`,
 		"restore_memory": `{"memory":"m-aaaaaaa"}`, "get_drift_score": `{}`, "get_drift_details": `{}`, "get_drift_history": `{}`, "review_queue": `{}`,
 		"resolve_review":     `{"action":"keep","memory":"m-aaaaaaa"}`,
 		"start_work_session": `{}`, "heartbeat_work_session": `{}`, "finish_work_session": `{}`, "list_work_sessions": `{}`,
@@ -449,7 +467,7 @@ func TestOpensLazily(t *testing.T) {
 		openings++
 		return d, wrong
 	})
-	if list, err := c.ListTools(t.Context(), protocol.ListToolsRequest{}); err != nil || len(list.Tools) != 11 {
+	if list, err := c.ListTools(t.Context(), protocol.ListToolsRequest{}); err != nil || len(list.Tools) != 12 {
 		t.Errorf("%v, %v", list, err)
 	}
 	close(gate)

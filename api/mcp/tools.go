@@ -154,6 +154,19 @@ type contextArgs struct {
 	readPlace
 }
 
+type impactArgs struct {
+	Element string `arg:"element,required" doc:"key or name"`
+	Depth   *int   `arg:"depth"`
+	Limit   *int   `arg:"limit,hidden"`
+	readPlace
+}
+
+type planArgs struct {
+	Task  string `arg:"task,required" also:"query"`
+	Limit *int   `arg:"limit"`
+	readPlace
+}
+
 type mapArgs struct{ readPlace }
 
 type forgetArgs struct {
@@ -191,9 +204,11 @@ func tools() []tool {
 		define("heartbeat_work_session", "Keep what was done so far, during long work.", settles, heartbeatSession),
 		define("finish_work_session", "End it: the outcome, and the memories that helped.", settles, finishSession),
 		define("list_work_sessions", "Who works where.", reads, listSessions),
+		define("impact_of", "What a change of an element touches, what is known there, who works there.", reads, impactOf),
 		define("get_drift_score", "How well code and model agree. 100: the code matches the model.", reads, driftScore),
 		inFull(define("get_drift_details", "What a run found: what moved, since when, how to fix the model.", reads, driftDetails)),
 		inFull(define("get_drift_history", "Scores of the tracked branch over time.", reads, driftHistory)),
+		inFull(define("plan_work", "A task in steps on elements, what others depend on first, with what binds each.", reads, planWork)),
 		inFull(define("knowledge_map", "How much of the architecture is documented, and where the holes are.", reads, knowledgeMap)),
 		inFull(define("review_queue", "Memories that a person should look at, grouped by cause.", reads, queueTool)),
 		inFull(define("resolve_review", "Decide about a group, items or memories of the queue; undo takes it back.", removes, resolveReview)),
@@ -275,6 +290,34 @@ func findContext(ctx context.Context, c *call, a contextArgs) (memory.ContextRes
 		return r, "", err
 	}
 	return r, memory.RenderContext(r), nil
+}
+
+func impactOf(ctx context.Context, c *call, a impactArgs) (memory.ImpactResponse, string, error) {
+	r := memory.ImpactRequest{Element: a.Element}
+	var err error
+	if a.Depth != nil {
+		r.Depth = *a.Depth
+	}
+	if r.Limit, err = limit(a.Limit); err != nil {
+		return memory.ImpactResponse{}, "", err
+	}
+	out, err := c.Impact(ctx, c.caller, r)
+	if err != nil {
+		return out, "", err
+	}
+	return out, memory.RenderImpact(out), nil
+}
+
+func planWork(ctx context.Context, c *call, a planArgs) (memory.PlanResponse, string, error) {
+	n, err := limit(a.Limit)
+	if err != nil {
+		return memory.PlanResponse{}, "", err
+	}
+	out, err := c.Plan(ctx, c.caller, memory.PlanRequest{Task: a.Task, Limit: n})
+	if err != nil {
+		return out, "", err
+	}
+	return out, memory.RenderPlan(out), nil
 }
 
 func knowledgeMap(ctx context.Context, c *call, _ mapArgs) (memory.Map, string, error) {

@@ -26,3 +26,21 @@ func TestProjectSettings(t *testing.T) {
 	s.do(change(`{"name":"x"}`).by(memory.RoleReviewer)).refused(http.StatusUnprocessableEntity, problem.Invalid, "name")
 	s.do(change(`{"without_organization":false}`).by(memory.RoleAgent)).refused(http.StatusForbidden, problem.Forbidden, "")
 }
+
+func TestImpactAndPlan(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.importShop()
+	got := as[memory.ImpactResponse](s.do(get(shop + "/impact?element=shop.api&depth=1")).wants(http.StatusOK))
+	if got.Element.Key != "shop.api" || got.Code.Note == "" {
+		t.Errorf("impact: %+v", got)
+	}
+	s.do(get(shop+"/impact?element=shop.nothing")).refused(http.StatusNotFound, problem.NotFound, "element")
+	s.do(get(shop+"/impact?element=shop.api&depth=99")).refused(http.StatusUnprocessableEntity, problem.Invalid, "depth")
+	s.do(get(shop+"/impact")).refused(http.StatusUnprocessableEntity, problem.Invalid, "element")
+	plan := as[memory.PlanResponse](s.do(post(shop+"/plan", fields{"task": "Make the Orders queue faster"})).wants(http.StatusOK))
+	if len(plan.Steps) == 0 || plan.Steps[0].Element.Key != "shop.api" {
+		t.Errorf("plan: %+v", plan)
+	}
+	s.do(post(shop+"/plan", fields{"limit": 3})).refused(http.StatusUnprocessableEntity, problem.Invalid, "task")
+}

@@ -35,6 +35,8 @@ type Service interface {
 
 	Projects(ctx context.Context, c memory.Caller) ([]memory.ProjectInfo, error)
 	FindProject(ctx context.Context, c memory.Caller, ref string) (memory.ProjectInfo, error)
+	Impact(ctx context.Context, c memory.Caller, r memory.ImpactRequest) (memory.ImpactResponse, error)
+	Plan(ctx context.Context, c memory.Caller, r memory.PlanRequest) (memory.PlanResponse, error)
 	ChangeProjectSettings(ctx context.Context, c memory.Caller, change memory.ProjectSettingsChange) (memory.ProjectInfo, error)
 	CreateProject(ctx context.Context, c memory.Caller, name string, identities []string) (memory.ProjectInfo, error)
 	AddIdentities(ctx context.Context, c memory.Caller, project uuid.UUID, identities []string) error
@@ -123,6 +125,7 @@ func New(o Options) *API {
 	a.lifecycle()
 	a.questions()
 	a.sessions()
+	a.work()
 	a.model()
 	a.drift()
 	a.review()

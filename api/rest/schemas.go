@@ -388,7 +388,7 @@ var references = map[string]string{
 // required lists what a request cannot leave out, and of types that requests and answers share, what is always there.
 var required = map[string][]string{
 	"RememberRequest": {"content"}, "SupersedeMemory": {"content"}, "OpenMemories": {"memories"}, "UndoRequest": {"author", "since"},
-	"ContextRequest": {"task"}, "TokenRequest": {"name"}, "CreateProject": {"name"}, "AddIdentities": {"identities"},
+	"ContextRequest": {"task"}, "PlanRequest": {"task"}, "TokenRequest": {"name"}, "CreateProject": {"name"}, "AddIdentities": {"identities"},
 	"ImportModel": {"model"}, "ImportDecisions": {"decisions"}, "Model": {"elements"}, "BindElement": {"element"},
 	"Element": {"key", "name", "level"}, "Relationship": {"source", "destination"}, "Binding": {"element", "pattern"}, "Decision": {"id", "title"},
 	"Warning": {"message"}, "RunPush": {"repository", "ancestors", "report"}, "Report": {"status", "score", "commit", "input_hash"},

@@ -56,6 +56,8 @@ type service interface {
 	Projects(ctx context.Context, c memory.Caller) ([]memory.ProjectInfo, error)
 	FindProject(ctx context.Context, c memory.Caller, ref string) (memory.ProjectInfo, error)
 	CreateProject(ctx context.Context, c memory.Caller, name string, identities []string) (memory.ProjectInfo, error)
+	Impact(ctx context.Context, c memory.Caller, r memory.ImpactRequest) (memory.ImpactResponse, error)
+	Plan(ctx context.Context, c memory.Caller, r memory.PlanRequest) (memory.PlanResponse, error)
 	ChangeProjectSettings(ctx context.Context, c memory.Caller, change memory.ProjectSettingsChange) (memory.ProjectInfo, error)
 	AddIdentities(ctx context.Context, c memory.Caller, project uuid.UUID, identities []string) error
 	CreateToken(ctx context.Context, c memory.Caller, r memory.TokenRequest) (memory.NewToken, error)

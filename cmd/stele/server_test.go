@@ -136,6 +136,8 @@ var onServer = []struct {
 	{"timeline", []string{"Tea"}, `> .*Tea`, exitDone},
 	{"why", []string{"api/tea.go:3"}, `Tea is hot`, exitDone},
 	{"context", []string{"make", "the", "API", "hotter"}, `shop.api`, exitDone},
+	{"impact", []string{"API"}, `shop.api(?s:.*)Tea`, exitDone},
+	{"plan", []string{"make", "the", "API", "hotter"}, `1. shop.api(?s:.*)keep to`, exitDone},
 	{"map", nil, `1 of 2 elements documented`, exitDone},
 	{"export markdown", []string{"OUT"}, `Exported 1 memory`, exitDone},
 	{"export json", []string{"-"}, `Tea is hot`, exitDone},

@@ -121,6 +121,13 @@ func (u *upkeep) embedAll(ctx context.Context, org uuid.UUID) error {
 	if err := u.embed(ctx, org, time.Time{}); err != nil {
 		return err
 	}
+	n, err := u.local.BackfillElements(ctx, org)
+	if n > 0 {
+		u.log.DebugContext(ctx, "embedded elements", "organization", org, "elements", n)
+	}
+	if err != nil {
+		return err
+	}
 	return u.dropVectors(ctx, org)
 }
 

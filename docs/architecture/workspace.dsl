@@ -377,6 +377,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.measure -> stele.program.memory "Remembers and asks"
         stele.program.measure -> stele.program.embedding "Hands on which encoder to use"
         stele.program.measure -> stele.program.c4 "Makes the models of a set"
+        stele.program.measure -> stele.program.problem "Refuses tasks about no element"
         stele.program.retrieval -> stele.program.terms "Compares the words of questions and memories"
         stele.program.retrieval -> stele.program.problem "Says which line of a set is wrong"
         stele.program.uselite -> stele.program.embedding "Is a provider"
