@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -93,13 +94,19 @@ var functions = template.FuncMap{
 	"machine":  func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
 	"kind":     func(k memory.Kind) string { return strings.ReplaceAll(string(k), "_", " ") },
 	"title":    memory.TitleOf,
-	"line":     memory.Line,
+	"line":     func(text any) string { return memory.Line(fmt.Sprint(text)) },
 	"segment":  url.PathEscape,
 	"percent":  func(f float64) int { return int(f*100 + 0.5) },
 	"themes":   func() []string { return themes },
 	"part":     func(s screen, data any) screen { s.Data = data; return s },
 	"tab":      tabOf,
 	"filters":  func() map[string]string { return mapFilters },
+	"did":      didWords,
+	"reason":   reasonWords,
+	"score":    func(f float64) string { return strconv.FormatFloat(f, 'f', 2, 64) },
+	"short":    func(commit string) string { return memory.Line(commit[:min(len(commit), 8)]) },
+	"join":     func(words []string) string { return memory.Line(strings.Join(words, ", ")) },
+	"kinds":    func() []memory.Kind { return memory.Kinds },
 }
 
 // tab is a page in the navigation.

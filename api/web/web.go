@@ -20,6 +20,10 @@ import (
 type Service interface {
 	signInService
 	mapService
+	elementService
+	memoryService
+	recallService
+	reviewService
 }
 
 // Options of the pages.
@@ -58,6 +62,10 @@ func (p *Pages) Register(mux *http.ServeMux) {
 	mux.Handle("POST /theme", p.Limited(p.open(p.setTheme)))
 	mux.Handle("GET /{$}", p.signed(p.home))
 	mux.Handle("GET /p/{project}/{$}", p.project(p.knowledgeMap))
+	p.registerElement(mux)
+	p.registerMemory(mux)
+	p.registerRecall(mux)
+	p.registerReview(mux)
 }
 
 // visit is one request for a page.

@@ -331,6 +331,8 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.http -> stele.program.memory "Hands the domain to the doors"
         stele.program.http -> stele.program.review "Hands the queue to the doors"
         stele.program.http -> stele.program.session "Puts it beside memory for every door"
+        stele.program.http -> stele.program.c4 "Shows the model on pages"
+        stele.program.http -> stele.program.drift "Shows what runs found on pages"
         stele.program.http -> stele.program.problem "Says what was refused"
         stele.program.rest -> stele.program.gate "Learns who calls"
         stele.program.rest -> stele.program.review "Translates requests into its calls"
