@@ -61,6 +61,7 @@ func Check(ctx context.Context, repo *git.Repository, ref string, names []string
 	if err != nil {
 		return nil, err
 	}
+	s.pin(head)
 	documents, err := head.Documents(names)
 	if err != nil {
 		return nil, err
@@ -90,6 +91,10 @@ func (t *Snapshot) Documents(names []string) ([]git.Entry, error) {
 	if usual {
 		names = defaults
 	}
+	all, err := t.Entries()
+	if err != nil {
+		return nil, err
+	}
 	var out []git.Entry
 	for _, name := range names {
 		clean, err := t.followed(strings.TrimPrefix(path.Clean("/"+name), "/"))
@@ -97,7 +102,7 @@ func (t *Snapshot) Documents(names []string) ([]git.Entry, error) {
 			return nil, err
 		}
 		n := len(out)
-		for _, e := range t.Entries {
+		for _, e := range all {
 			if e.Mode != git.Regular && e.Mode != git.Executable || slices.Contains(out, e) {
 				continue
 			}
@@ -119,10 +124,12 @@ func (t *Snapshot) Documents(names []string) ([]git.Entry, error) {
 
 // followed is where a path leads, when it is a symbolic link: CLAUDE.md is often one to AGENTS.md.
 func (t *Snapshot) followed(name string) (string, error) {
-	t.index()
 	const most = 8 // as many links in a row are a circle
 	for range most {
-		e, ok := t.byPath[name]
+		e, ok, err := t.file(name)
+		if err != nil {
+			return "", err
+		}
 		if !ok || e.Mode != git.Symlink {
 			break
 		}

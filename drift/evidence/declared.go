@@ -23,12 +23,18 @@ func (t *Snapshot) declared(ctx context.Context, c Claim, files []string, docume
 		names = c.words()
 	case Literal:
 	}
-	t.index()
 	for _, f := range files[:min(len(files), maxWitnesses)] {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		text, err := t.s.text(t.byPath[f].Blob)
+		e, ok, err := t.file(f)
+		if err != nil {
+			return false, err
+		}
+		if !ok {
+			continue
+		}
+		text, err := t.s.text(e.Blob)
 		if err != nil {
 			return false, err
 		}

@@ -3,7 +3,6 @@ package evidence
 import (
 	"context"
 	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,6 +119,25 @@ const (
 // the story to be known. before are the files it was found in; within are those in which it counts at the later commit
 // (nil: anywhere). The commit named is the newest one that took it out of the last of them.
 func (s *Searcher) Follow(ctx context.Context, c Claim, seen, head string, before, within []string) (ClaimVerdict, error) {
+	at, err := s.At(ctx, head)
+	if err != nil || within == nil {
+		return s.follow(ctx, c, seen, head, before, nil)
+	}
+	entries := []git.Entry{}
+	for _, p := range within {
+		e, ok, err := at.file(p)
+		if err != nil {
+			return ClaimVerdict{}, err
+		}
+		if ok {
+			entries = append(entries, e)
+		}
+	}
+	return s.follow(ctx, c, seen, head, before, entries)
+}
+
+// follow is Follow within files that were looked up at the later commit.
+func (s *Searcher) follow(ctx context.Context, c Claim, seen, head string, before []string, within []git.Entry) (ClaimVerdict, error) {
 	v := ClaimVerdict{Claim: c, State: Gone, Evidence: true, Before: some(before), Now: []string{}}
 	at, err := s.At(ctx, head)
 	if err != nil {
@@ -163,13 +181,13 @@ func (s *Searcher) Follow(ctx context.Context, c Claim, seen, head string, befor
 }
 
 // lost is the part of a claim that is not at a commit: of a qualified name, one word may be.
-func (s *Searcher) lost(ctx context.Context, c Claim, at *Snapshot, within []string) (Claim, error) {
+func (s *Searcher) lost(ctx context.Context, c Claim, at *Snapshot, within []git.Entry) (Claim, error) {
 	if c.Kind != Symbol {
 		return c, nil
 	}
 	for _, word := range slices.Backward(c.words()) {
 		part := Claim{Text: word, Kind: Symbol}
-		if found, _, err := at.Find(ctx, part, within); err != nil || !found {
+		if found, _, err := at.find(ctx, part, within); err != nil || !found {
 			return part, err
 		}
 	}
@@ -218,8 +236,11 @@ func (s *Searcher) left(ctx context.Context, c Claim, seen, head string, files [
 		}
 		return nil, nil
 	}
-	query := git.HistoryQuery{Commit: head, Until: seen, Paths: files[:min(len(files), maxWhere)], Limit: maxChanges}
-	for change, err := range s.repo.History(ctx, query) {
+	changes, err := s.since(ctx, seen, head, files[:min(len(files), maxWhere)])
+	if err != nil {
+		return nil, err
+	}
+	for change, err := range changes {
 		if err != nil {
 			return nil, err
 		}
@@ -251,7 +272,11 @@ func (s *Searcher) holds(blob string, c Claim) bool {
 func (s *Searcher) followPath(ctx context.Context, v *ClaimVerdict, at *Snapshot, seen string, before []string) error {
 	var there []string // it was known to be elsewhere than its name says, and still is
 	for _, p := range before {
-		if at.exists(p) {
+		exists, err := at.exists(p)
+		if err != nil {
+			return err
+		}
+		if exists {
 			there = append(there, p)
 		}
 	}
@@ -273,7 +298,11 @@ func (s *Searcher) followPath(ctx context.Context, v *ClaimVerdict, at *Snapshot
 		if to == "" {
 			return nil
 		}
-		if at.exists(to) {
+		exists, err := at.exists(to)
+		if err != nil {
+			return err
+		}
+		if exists {
 			v.State, v.Now = Moved, some([]string{to})
 			return nil
 		}
@@ -282,23 +311,28 @@ func (s *Searcher) followPath(ctx context.Context, v *ClaimVerdict, at *Snapshot
 	return nil
 }
 
-// exists tells whether a file or folder is there.
-func (t *Snapshot) exists(p string) bool {
-	t.index()
-	return slices.Contains(t.base[path.Base(p)], p)
-}
-
 // removed is the newest commit after seen that removed one of some files, or a file below one of some folders, and where
 // it is after that commit, if it was renamed.
 func (s *Searcher) removed(ctx context.Context, seen, head string, where []string) (commit *git.Commit, to string, err error) {
 	if len(where) == 0 {
 		return nil, "", nil
 	}
-	for change, err := range s.repo.History(ctx, git.HistoryQuery{Commit: head, Until: seen, Paths: where, Whole: true, Limit: maxChanges}) {
+	changes, err := s.since(ctx, seen, head, where)
+	if err != nil {
+		return nil, "", err
+	}
+	for change, err := range changes {
 		if err != nil {
 			return nil, "", err
 		}
-		if removed, to := removal(change.Files, where); removed {
+		if !slices.ContainsFunc(change.Files, func(f git.FileChange) bool { return f.Status == 'D' || f.Status == 'R' }) {
+			continue
+		}
+		files, err := s.lineage.chain.Whole(ctx, change) // where it went may lie elsewhere
+		if err != nil {
+			return nil, "", err
+		}
+		if removed, to := removal(files, where); removed {
 			return &change.Commit, to, nil
 		}
 	}
@@ -348,11 +382,15 @@ func (s *Searcher) passing(ctx context.Context, v ClaimVerdict, head *Snapshot) 
 		return false, nil
 	}
 	for _, p := range v.Before {
-		if head.exists(p) {
-			return false, nil
+		if exists, err := head.exists(p); err != nil || exists {
+			return false, err
 		}
 		removals := 0
-		for change, err := range s.repo.History(ctx, git.HistoryQuery{Commit: head.Commit, Paths: []string{p}, Limit: maxChanges}) {
+		changes, err := s.since(ctx, "", head.Commit, []string{p})
+		if err != nil {
+			return false, err
+		}
+		for change, err := range changes {
 			if err != nil {
 				return false, err
 			}

@@ -6,24 +6,47 @@ import (
 
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/internal/git"
+	"github.com/stele-dev/stele/internal/git/gittest"
 )
 
-// The short way for plain folders finds what the pattern means.
+// The short way by the folder that a pattern names finds what the pattern means.
 func TestMatching(t *testing.T) {
 	t.Parallel()
-	s := &Snapshot{}
-	for _, p := range []string{"a", "api-x/b.go", "api.go", "api/a", "api/deep/c.go", "b/api/d.go", "x"} {
-		s.Entries = append(s.Entries, git.Entry{Path: p})
+	g := gittest.New(t)
+	paths := []string{"a", "api-x/b.go", "api.go", "api/a", "api/deep/c.go", "b/api/d.go", "x"}
+	for _, p := range paths {
+		g.Write(p, p)
 	}
-	for _, pattern := range []string{"/api", "/api/", "api/deep", "api/deep/", "api/deep/c.go", "api", "/a", "/", ".", "", "/api/**", "b/api", "/x/y", "/ap?", "deep/c.go", "/./api"} {
+	repo, err := git.Open(t.Context(), g.Commit("start").Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewSearcher(t.Context(), repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	head, err := s.At(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{
+		"/api", "/api/", "api/deep", "api/deep/", "api/deep/c.go", "api", "/a", "/", ".", "", "/.", "./", "//", "/api/**", "api/a/**", "b/api", "/x/y", "/ap?", "deep/c.go", "/./api", "./api/**",
+		"**/deep/*.go", "*.go", "api*/**", "{api,b}/**", `/a\pi/**`, "api/*/c.go", "./*", "api//*", ".hidden/**",
+	} {
 		var want []string
-		for _, e := range s.Entries {
-			if c4model.Matches(pattern, e.Path) {
-				want = append(want, e.Path)
+		for _, p := range paths {
+			if c4model.Matches(pattern, p) {
+				want = append(want, p)
 			}
 		}
-		if got := s.matching(pattern); !slices.Equal(got, want) {
-			t.Errorf("%q matches %q, want %q", pattern, got, want)
+		found, err := head.matching(pattern)
+		var got []string
+		for _, e := range found {
+			got = append(got, e.Path)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q matches %q, want %q, %v", pattern, got, want, err)
 		}
 	}
 }

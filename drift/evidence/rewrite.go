@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/stele-dev/stele/internal/git"
 )
@@ -49,8 +50,11 @@ func (s *Searcher) Rewritten(ctx context.Context, seen, head string, files []str
 	if err != nil || out == nil || out.Gone == 0 {
 		return out, err
 	}
-	err = s.blame(ctx, out, gone, git.HistoryQuery{Commit: now.Commit, Until: then.Commit, Paths: paths, Limit: maxChanges})
-	return out, err
+	changes, err := s.since(ctx, then.Commit, now.Commit, paths)
+	if err != nil {
+		return nil, err
+	}
+	return out, s.blame(out, gone, changes)
 }
 
 // Compare is Rewritten without the commit that did it, which costs a walk through history.
@@ -73,14 +77,19 @@ func (s *Searcher) both(ctx context.Context, seen, head string) (then, now *Snap
 
 // compare counts the lines that are gone, and names those, and the paths of the files at both commits.
 func (s *Searcher) compare(ctx context.Context, then, now *Snapshot, files []string) (out *Rewrite, gone map[string]int, paths []string, err error) {
-	then.index()
-	now.index()
 	out = &Rewrite{Files: []string{}, Renamed: []Rename{}}
 	var before []git.Entry
 	for _, f := range slices.Compact(slices.Sorted(slices.Values(files))) {
-		if e, ok := then.byPath[f]; ok && searchable(e) {
+		e, ok, err := then.file(f)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if ok && searchable(e) {
 			before = append(before, e)
 		}
+	}
+	if before, err = s.fit(before); err != nil {
+		return nil, nil, nil, err
 	}
 	if len(before) == 0 || len(before) > MaxRewriteFiles {
 		return nil, nil, nil, nil
@@ -113,6 +122,22 @@ func (s *Searcher) compare(ctx context.Context, then, now *Snapshot, files []str
 		}
 	}
 	return out, gone, paths, nil
+}
+
+// fit leaves out what is empty, and what is not read for its size.
+func (s *Searcher) fit(entries []git.Entry) ([]git.Entry, error) {
+	blobs := make([]string, len(entries))
+	for n, e := range entries {
+		blobs[n] = e.Blob
+	}
+	sizes, err := s.sizes(blobs)
+	var out []git.Entry
+	for n, size := range sizes {
+		if size > 0 && size <= maxText {
+			out = append(out, entries[n])
+		}
+	}
+	return out, err
 }
 
 // unchanged counts the lines of texts that are the same before and after, and leaves those texts out, since each of their
@@ -150,71 +175,45 @@ func (s *Searcher) renamed(ctx context.Context, out *Rewrite, before []git.Entry
 	for _, e := range before {
 		out.Files = append(out.Files, e.Path)
 		paths = append(paths, e.Path)
-		if found, ok := now.byPath[e.Path]; ok {
+		found, ok, err := now.file(e.Path)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok {
 			after = append(after, found)
 			continue
 		}
-		renames, err := s.renames(ctx, then.Commit, now.Commit)
+		renames, err := s.renames(ctx, then, now)
 		if err != nil {
 			return nil, nil, err
 		}
 		if to, ok := renames[e.Path]; ok {
+			found, _, err := now.file(to)
+			if err != nil {
+				return nil, nil, err
+			}
 			out.Renamed = append(out.Renamed, Rename{From: e.Path, To: to})
-			after, paths = append(after, now.byPath[to]), append(paths, to)
+			after, paths = append(after, found), append(paths, to)
 		}
 	}
 	return after, paths, nil
 }
 
-// renames are the files that have another name at a later commit.
-func (s *Searcher) renames(ctx context.Context, from, to string) (map[string]string, error) {
-	key := from + ".." + to
-	if known, ok := s.renamings[key]; ok {
-		return known, nil
-	}
-	changes, err := s.repo.Diff(ctx, from, to)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]string{}
-	for _, c := range changes {
-		if c.Status == 'R' {
-			out[c.From] = c.Path
-		}
-	}
-	s.renamings[key] = out
-	return out, nil
-}
-
 // blame finds the commit that took most of the lines that are gone.
-func (s *Searcher) blame(ctx context.Context, out *Rewrite, gone map[string]int, q git.HistoryQuery) error {
-	for change, err := range s.repo.History(ctx, q) {
+func (s *Searcher) blame(out *Rewrite, gone map[string]int, changes iter.Seq2[git.Change, error]) error {
+	for change, err := range changes {
 		if err != nil {
 			return err
 		}
 		took := 0
-		present := newLines()
-		for _, f := range change.Files {
-			if f.New != "" {
-				if err := s.addLines(present, f.New); err != nil {
-					return err
-				}
-			}
+		lines, err := s.taken(change.Files)
+		if err != nil {
+			return err
 		}
 		lost := map[string]int{}
-		for _, f := range change.Files {
-			if f.Old == "" {
-				continue
-			}
-			text, err := s.text(f.Old)
-			if err != nil {
-				return err
-			}
-			_, lines := present.without(text)
-			for _, l := range lines {
-				if lost[l]++; lost[l] <= gone[l] {
-					took++
-				}
+		for _, l := range lines {
+			if lost[l]++; lost[l] <= gone[l] {
+				took++
 			}
 		}
 		if took > out.Share {
@@ -222,6 +221,46 @@ func (s *Searcher) blame(ctx context.Context, out *Rewrite, gone map[string]int,
 		}
 	}
 	return nil
+}
+
+// maxTaken bounds the lines of changes that are remembered.
+const maxTaken = 200_000
+
+// taken are the lines that a change took away from its files, found out once.
+func (s *Searcher) taken(files []git.FileChange) ([]string, error) {
+	var key strings.Builder
+	for _, f := range files {
+		key.WriteString(f.Old + ">" + f.New + ",")
+	}
+	if known, ok := s.takings[key.String()]; ok {
+		return known, nil
+	}
+	present := newLines()
+	for _, f := range files {
+		if f.New != "" {
+			if err := s.addLines(present, f.New); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var out []string
+	for _, f := range files {
+		if f.Old == "" {
+			continue
+		}
+		text, err := s.text(f.Old)
+		if err != nil {
+			return nil, err
+		}
+		_, lines := present.without(text)
+		out = append(out, lines...)
+	}
+	if s.took += len(out) + 1; s.took > maxTaken {
+		clear(s.takings)
+		s.took = len(out)
+	}
+	s.takings[key.String()] = out
+	return out, nil
 }
 
 // text reads a text; one that cannot be searched is empty.
@@ -341,6 +380,9 @@ func (l *lines) without(text string) (total int, missing []string) {
 
 // squeeze leaves out of a line what formatting changes, and tells whether it says anything.
 func squeeze(line string) (string, bool) {
+	if out, says, ok := squeezeASCII(line); ok {
+		return out, says
+	}
 	says := false
 	s := strings.Map(func(r rune) rune {
 		switch {
@@ -352,4 +394,22 @@ func squeeze(line string) (string, bool) {
 		return r
 	}, line)
 	return s, says
+}
+
+// squeezeASCII is squeeze for what most lines are made of; ok is false for any other.
+func squeezeASCII(line string) (out string, says, ok bool) {
+	buf := make([]byte, 0, 128) //nolint:mnd // most lines are shorter, so that this is on the stack
+	for i := range len(line) {
+		b := line[i]
+		switch {
+		case b >= utf8.RuneSelf:
+			return "", false, false
+		case b == ' ' || b >= '\t' && b <= '\r' || b == ',' || b == ';' || b == '\'' || b == '"' || b == '`' || b == '(' || b == ')':
+			continue
+		case b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z':
+			says = true
+		}
+		buf = append(buf, b)
+	}
+	return string(buf), says, true
 }

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/internal/git"
 )
 
@@ -26,11 +26,13 @@ type Searcher struct {
 	needles []needle
 	ids     map[string]int
 	scanned map[string]scan // by blob
-	trees   map[string]*Snapshot
 	readers []*git.Blobs
+	forest  forest
+	lineage lineage
 
-	renamings map[string]map[string]string // by pair of commits
-	lengths   map[string]int               // lines that say something, by blob
+	lengths map[string]int      // lines that say something, by blob
+	takings map[string][]string // answers of taken
+	took    int                 // lines in takings
 }
 
 // needle is a word or a literal that was looked for.
@@ -51,8 +53,12 @@ const maxReaders = 4
 // NewSearcher starts the git processes of a searcher, which end with it or with the context.
 func NewSearcher(ctx context.Context, repo *git.Repository) (*Searcher, error) {
 	s := &Searcher{
-		repo: repo, words: map[string][]int{}, ids: map[string]int{}, scanned: map[string]scan{}, trees: map[string]*Snapshot{},
-		renamings: map[string]map[string]string{}, lengths: map[string]int{},
+		repo: repo, words: map[string][]int{}, ids: map[string]int{}, scanned: map[string]scan{}, lengths: map[string]int{}, takings: map[string][]string{},
+		forest: newForest(), lineage: newLineage(),
+	}
+	var err error
+	if s.forest.lookup, err = repo.Lookup(ctx); err != nil {
+		return nil, err
 	}
 	for range min(runtime.GOMAXPROCS(0), maxReaders) {
 		r, err := repo.Blobs(ctx)
@@ -71,6 +77,10 @@ func (s *Searcher) Close() {
 		r.Close()
 	}
 	s.readers = nil
+	s.forest.lookup.Close()
+	if s.lineage.chain != nil {
+		s.lineage.chain.Close()
+	}
 }
 
 // Want announces claims: texts that are searched for many at once are read once.
@@ -111,138 +121,6 @@ func (s *Searcher) wanted(c Claim) []int {
 	return out
 }
 
-// Snapshot is a commit to search in.
-type Snapshot struct {
-	Commit  string // full hash
-	Entries []git.Entry
-
-	s      *Searcher
-	texts  []git.Entry // those that may witness a claim
-	byPath map[string]git.Entry
-	base   map[string][]string // paths of files and folders by their last name
-	globs  map[string][]string // what globs matched
-}
-
-// maxTrees bounds how many commits are remembered: the tree of a large repository takes 10 MB.
-const maxTrees = 16
-
-// At gives a commit; "" is HEAD.
-func (s *Searcher) At(ctx context.Context, commit string) (*Snapshot, error) {
-	if t := s.trees[commit]; t != nil {
-		return t, nil
-	}
-	entries, err := s.repo.Tree(ctx, commit)
-	if err != nil {
-		return nil, err
-	}
-	if len(s.trees) >= maxTrees {
-		clear(s.trees) // whoever asks in the order of commits asks for few of them twice
-	}
-	t := &Snapshot{Commit: commit, Entries: entries, s: s}
-	for _, e := range entries {
-		if searchable(e) {
-			t.texts = append(t.texts, e)
-		}
-	}
-	s.trees[commit] = t
-	return t, nil
-}
-
-// index files the entries on first use: most snapshots are asked for texts only.
-func (t *Snapshot) index() {
-	if t.byPath != nil {
-		return
-	}
-	t.byPath = make(map[string]git.Entry, len(t.Entries))
-	t.base, t.globs = map[string][]string{}, map[string][]string{}
-	folders := map[string]bool{}
-	for _, e := range t.Entries {
-		t.byPath[e.Path] = e
-		t.base[path.Base(e.Path)] = append(t.base[path.Base(e.Path)], e.Path)
-		for d := path.Dir(e.Path); d != "." && !folders[d]; d = path.Dir(d) {
-			folders[d] = true
-			t.base[path.Base(d)] = append(t.base[path.Base(d)], d)
-		}
-	}
-}
-
-// Find tells whether a claim holds at the commit, and in which files, sorted. Paths are looked for among all tracked files;
-// symbols and literals in the texts of the files within (nil: all of them), documents aside: a document that repeats a name
-// is no witness for it.
-func (t *Snapshot) Find(ctx context.Context, c Claim, within []string) (found bool, files []string, err error) {
-	if c.Kind == Path {
-		files = t.paths(c.Text)
-		return len(files) > 0, files, nil
-	}
-	needles := t.s.wanted(c)
-	if len(needles) == 0 {
-		return false, nil, nil
-	}
-	entries := t.texts
-	if within != nil {
-		t.index()
-		entries = make([]git.Entry, 0, len(within))
-		for _, p := range within {
-			if e, ok := t.byPath[p]; ok && searchable(e) {
-				entries = append(entries, e)
-			}
-		}
-	}
-	if err := t.s.scan(ctx, entries); err != nil {
-		return false, nil, err
-	}
-	last := needles[len(needles)-1]
-	missing := map[int]bool{}
-	for _, n := range needles {
-		missing[n] = true
-	}
-	for _, e := range entries {
-		for _, n := range t.s.scanned[e.Blob].held {
-			delete(missing, n)
-			if n == last {
-				files = append(files, e.Path)
-			}
-		}
-	}
-	if len(missing) > 0 {
-		return false, nil, nil
-	}
-	slices.Sort(files)
-	return true, files, nil
-}
-
-// maxPaths bounds what a glob is answered with.
-const maxPaths = 50
-
-// paths are the files and folders that a path names: from the top, or from any folder, since documents leave beginnings out.
-func (t *Snapshot) paths(p string) []string {
-	t.index()
-	p = strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/")
-	var out []string
-	if strings.ContainsAny(p, wild) {
-		if known, ok := t.globs[p]; ok {
-			return known
-		}
-		literal := longestLiteral(p)
-		for _, e := range t.Entries {
-			if strings.Contains(e.Path, literal) && (e.Path == p || c4model.Matches("/"+p, e.Path) || c4model.Matches("**/"+p, e.Path)) {
-				if out = append(out, e.Path); len(out) == maxPaths {
-					break
-				}
-			}
-		}
-		t.globs[p] = out
-		return out
-	}
-	for _, candidate := range t.base[path.Base(p)] {
-		if candidate == p || strings.HasSuffix(candidate, "/"+p) {
-			out = append(out, candidate)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // wild are the characters that make a glob of a path.
 const wild = "*?[{"
 
@@ -266,9 +144,9 @@ func longestLiteral(glob string) string {
 	return longest
 }
 
-// searchable tells whether a text may witness a claim.
+// searchable tells whether a text may witness a claim, by its name. One that is empty or too large witnesses nothing.
 func searchable(e git.Entry) bool {
-	return (e.Mode == git.Regular || e.Mode == git.Executable) && e.Size > 0 && e.Size <= maxText && !isDocument(e.Path) && !isForeign(e.Path)
+	return (e.Mode == git.Regular || e.Mode == git.Executable) && !isDocument(e.Path) && !isForeign(e.Path)
 }
 
 // isForeign tells whether others wrote a file: what comes and goes there says nothing about this repository.
@@ -315,7 +193,7 @@ func (s *Searcher) scan(ctx context.Context, entries []git.Entry) error {
 	var todo []string
 	queued := map[string]bool{}
 	for _, e := range entries {
-		if queued[e.Blob] || s.scanned[e.Blob].upto == len(s.needles) {
+		if queued[e.Blob] || s.scanned[e.Blob].upto >= len(s.needles) {
 			continue
 		}
 		queued[e.Blob] = true
@@ -323,6 +201,13 @@ func (s *Searcher) scan(ctx context.Context, entries []git.Entry) error {
 	}
 	if len(todo) == 0 {
 		return nil
+	}
+	if err := s.repo.Bring(ctx, todo); err != nil {
+		return err
+	}
+	todo, err := s.sized(todo)
+	if err != nil {
+		return err
 	}
 	workers := min(len(s.readers), len(todo))
 	find := newFinder(s.needles, s.words)
@@ -350,6 +235,53 @@ func (s *Searcher) scan(ctx context.Context, entries []git.Entry) error {
 	}
 	return nil
 }
+
+// sized leaves out texts that are not read for their size, so that git does not send them. They hold nothing.
+func (s *Searcher) sized(blobs []string) ([]string, error) {
+	var fresh []string
+	for _, b := range blobs {
+		if s.scanned[b].upto == 0 {
+			fresh = append(fresh, b)
+		}
+	}
+	sizes, err := s.sizes(fresh)
+	if err != nil {
+		return nil, err
+	}
+	unfit := map[string]bool{}
+	for n, b := range fresh {
+		if sizes[n] <= 0 || sizes[n] > maxText {
+			s.scanned[b] = scan{upto: everything}
+			unfit[b] = true
+		}
+	}
+	return slices.DeleteFunc(blobs, func(b string) bool { return unfit[b] }), nil
+}
+
+// sizes are those of texts, each asked for once.
+func (s *Searcher) sizes(blobs []string) ([]int64, error) {
+	var fresh []string
+	for _, b := range blobs {
+		if _, ok := s.forest.sizes[b]; !ok {
+			fresh = append(fresh, b)
+		}
+	}
+	sizes, err := s.forest.lookup.Sizes(fresh)
+	if err != nil {
+		return nil, err
+	}
+	for n, b := range fresh {
+		s.forest.sizes[b] = sizes[n]
+	}
+	out := make([]int64, len(blobs))
+	for n, b := range blobs {
+		out[n] = s.forest.sizes[b]
+	}
+	return out, nil
+}
+
+// everything is how far a text was searched in which nothing is ever found.
+const everything = math.MaxInt
 
 // unreadable tells whether a text is left out of the search: for its size, or because this clone lacks it.
 func unreadable(err error) bool {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/internal/git"
-	"github.com/stele-dev/stele/internal/problem"
 )
 
 // Watched is a text whose ground is watched. A server sends it to whoever has the repository, and gets a Verdict back: no
@@ -75,17 +74,21 @@ func (s *Searcher) evaluate(ctx context.Context, head string, watched []Watched,
 			s.Want(Claim{Text: c.Text, Kind: c.Kind})
 		}
 	}
-	e := &evaluator{repo: s.repo, s: s, commits: map[string]string{}, bound: map[string]map[string][]string{}, trees: map[treeKey]string{}, within: map[[2]string]bool{},
-		changed: map[changeKey]bool{}, bases: map[[2]string]string{}}
+	e := &evaluator{s: s, commits: map[string]string{}, bound: map[string]map[string][]git.Entry{}, trees: map[treeKey]string{}, parents: map[string]string{}, changed: map[changeKey]bool{}}
 	var err error
 	if e.now, err = s.At(ctx, head); err != nil {
 		return nil, err
 	}
-	order := make([]int, len(watched)) // by commit, so that each tree is read once
-	for n := range order {
-		order[n] = n
+	s.pin(e.now)
+	if err := e.relate(ctx, head, watched); err != nil {
+		return nil, err
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(watched[a].Seen, watched[b].Seen) })
+	order := make([]int, len(watched)) // neighbours in history one after the other, since they share most of their folders
+	place := make([]int, len(watched))
+	for n, w := range watched {
+		order[n], place[n] = n, s.lineage.graph.Place(e.commits[w.Seen])
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(place[a], place[b]) })
 	out := make([]Verdict, len(watched))
 	for _, n := range order {
 		if out[n], err = e.evaluate(ctx, watched[n], rewritten); err != nil {
@@ -95,17 +98,44 @@ func (s *Searcher) evaluate(ctx context.Context, head string, watched []Watched,
 	return out, nil
 }
 
+// relate announces all commits that watched texts speak of.
+func (e *evaluator) relate(ctx context.Context, head string, watched []Watched) error {
+	commits := []string{head}
+	for _, w := range watched {
+		seen, err := e.known(w.Seen)
+		if err != nil {
+			return err
+		}
+		commits = append(commits, seen)
+		for _, b := range w.Breaking {
+			id, err := e.known(b)
+			if err != nil {
+				return err
+			}
+			if commits = append(commits, id); id == "" {
+				continue
+			}
+			parent, err := e.parent(id)
+			if err != nil {
+				return err
+			}
+			commits = append(commits, parent)
+		}
+	}
+	slices.Sort(commits)
+	commits = slices.Compact(commits)
+	return e.s.relate(ctx, slices.DeleteFunc(commits, func(c string) bool { return c == "" })...)
+}
+
 // evaluator is one run of Evaluate.
 type evaluator struct {
-	repo    *git.Repository
 	s       *Searcher
 	now     *Snapshot
-	commits map[string]string              // full hashes of the commits that were asked for; "" for those that are not here
-	bound   map[string]map[string][]string // files, by commit and pattern
+	commits map[string]string                 // full hashes of the commits that were asked for; "" for those that are not here
+	bound   map[string]map[string][]git.Entry // bound files, by commit and what they are bound by
 	trees   map[treeKey]string
-	within  map[[2]string]bool   // ancestor and descendant
-	changed map[changeKey]bool   // answers of changedAlike
-	bases   map[[2]string]string // merge bases
+	parents map[string]string
+	changed map[changeKey]bool // answers of changedAlike
 }
 
 // treeKey names the files of some patterns at a commit.
@@ -113,10 +143,15 @@ type treeKey struct{ commit, patterns string }
 
 func (e *evaluator) evaluate(ctx context.Context, w Watched, rewritten bool) (Verdict, error) {
 	v := Verdict{ID: w.ID, Commit: e.now.Commit, Contains: []string{}, Claims: []ClaimVerdict{}}
-	files := e.files(e.now, w)
-	v.Tree = e.tree(e.now, w)
+	files, err := e.files(e.now, w)
+	if err != nil {
+		return v, err
+	}
+	if v.Tree, err = e.tree(e.now, w); err != nil {
+		return v, err
+	}
 	v.AsSeen = w.SeenTree != "" && w.SeenTree == v.Tree
-	seen, err := e.known(ctx, w.Seen)
+	seen, err := e.known(w.Seen)
 	if err != nil {
 		return v, err
 	}
@@ -125,8 +160,12 @@ func (e *evaluator) evaluate(ctx context.Context, w Watched, rewritten bool) (Ve
 		if then, err = e.s.At(ctx, seen); err != nil {
 			return v, err
 		}
-		v.AsSeen = v.AsSeen || v.Tree != "" && e.tree(then, w) == v.Tree
-		if v.SeenIn, err = e.contains(ctx, seen, e.now.Commit); err != nil {
+		had, err := e.tree(then, w)
+		if err != nil {
+			return v, err
+		}
+		v.AsSeen = v.AsSeen || v.Tree != "" && had == v.Tree
+		if v.SeenIn, err = e.s.contains(ctx, seen, e.now.Commit); err != nil {
 			return v, err
 		}
 	}
@@ -164,12 +203,12 @@ type changeKey struct{ seen, breaking, patterns string }
 // knew tells whether a text was written against what a commit broke: the writer had that commit, or the bound files as it left
 // them, or a line of history that had done the same to them, such as a branch that was merged, squashed or put on top later.
 func (e *evaluator) knew(ctx context.Context, w Watched, then *Snapshot, breaking string) (bool, error) {
-	id, err := e.known(ctx, breaking)
+	id, err := e.known(breaking)
 	if err != nil || id == "" {
 		return false, err
 	}
 	if then != nil {
-		if in, err := e.contains(ctx, id, then.Commit); err != nil || in {
+		if in, err := e.s.contains(ctx, id, then.Commit); err != nil || in {
 			return in, err
 		}
 	}
@@ -180,12 +219,12 @@ func (e *evaluator) knew(ctx context.Context, w Watched, then *Snapshot, breakin
 	if err != nil {
 		return false, err
 	}
-	left := e.tree(after, w)
-	if left == w.SeenTree || then != nil && left == e.tree(then, w) {
-		return true, nil
+	left, err := e.tree(after, w)
+	if err != nil || left == w.SeenTree || then == nil {
+		return err == nil && left == w.SeenTree, err
 	}
-	if then == nil {
-		return false, nil
+	if had, err := e.tree(then, w); err != nil || left == had {
+		return err == nil, err
 	}
 	key := changeKey{then.Commit, id, strings.Join(patternsOf(w), "\x00")}
 	alike, ok := e.changed[key]
@@ -201,19 +240,15 @@ func (e *evaluator) knew(ctx context.Context, w Watched, then *Snapshot, breakin
 // changedAlike tells whether the line of history that a writer was on had done to the bound files what a commit did to them: had
 // taken away what it took, and brought some of what it brought.
 func (e *evaluator) changedAlike(ctx context.Context, w Watched, then, after *Snapshot) (bool, error) {
-	commit, err := e.repo.Commit(ctx, after.Commit)
-	if err != nil || len(commit.Parents) == 0 {
-		return false, err
-	}
-	parent := commit.Parents[0]
-	if id, err := e.known(ctx, parent); err != nil || id == "" { // where a shallow history was cut
+	parent, err := e.parent(after.Commit)
+	if err != nil || parent == "" { // also where a shallow history was cut
 		return false, err
 	}
 	before, err := e.s.At(ctx, parent)
 	if err != nil {
 		return false, err
 	}
-	fork, err := e.fork(ctx, then.Commit, parent)
+	fork, err := e.s.fork(ctx, then.Commit, parent)
 	if err != nil || fork == "" || fork == then.Commit {
 		return false, err
 	}
@@ -221,8 +256,13 @@ func (e *evaluator) changedAlike(ctx context.Context, w Watched, then, after *Sn
 	if err != nil {
 		return false, err
 	}
-	was, is := e.paths(before, w), e.paths(after, w)
-	forked, seen := e.paths(base, w), e.paths(then, w)
+	var sets [4]map[string]bool
+	for n, t := range []*Snapshot{before, after, base, then} {
+		if sets[n], err = e.paths(t, w); err != nil {
+			return false, err
+		}
+	}
+	was, is, forked, seen := sets[0], sets[1], sets[2], sets[3]
 	took, brought := 0, 0 // what the commit did
 	alike := false        // and the other line had done
 	for p := range was {
@@ -249,27 +289,27 @@ func (e *evaluator) changedAlike(ctx context.Context, w Watched, then, after *Sn
 	return (took == 0 || alike) && (brought == 0 || both) && took+brought > 0, nil
 }
 
-// fork is where two lines of history parted, asked once.
-func (e *evaluator) fork(ctx context.Context, a, b string) (string, error) {
-	key := [2]string{a, b}
-	base, ok := e.bases[key]
+// parent is the first parent of a commit, if it is here.
+func (e *evaluator) parent(commit string) (string, error) {
+	parent, ok := e.parents[commit]
 	if !ok {
 		var err error
-		if base, err = e.repo.MergeBase(ctx, a, b); err != nil {
+		if parent, err = e.s.forest.lookup.Parent(commit); err != nil {
 			return "", err
 		}
-		e.bases[key] = base
+		e.parents[commit] = parent
 	}
-	return base, nil
+	return parent, nil
 }
 
 // paths are the bound files at a commit, to ask for.
-func (e *evaluator) paths(t *Snapshot, w Watched) map[string]bool {
-	out := map[string]bool{}
-	for _, f := range e.files(t, w) {
-		out[f] = true
+func (e *evaluator) paths(t *Snapshot, w Watched) (map[string]bool, error) {
+	files, err := e.files(t, w)
+	out := make(map[string]bool, len(files))
+	for _, f := range files {
+		out[f.Path] = true
 	}
-	return out
+	return out, err
 }
 
 // patternsOf are the patterns of everything a text is about, in order.
@@ -280,46 +320,39 @@ func patternsOf(w Watched) []string {
 }
 
 // tree is the state of the bound files at a commit, told once for all texts that are bound alike.
-func (e *evaluator) tree(t *Snapshot, w Watched) string {
+func (e *evaluator) tree(t *Snapshot, w Watched) (string, error) {
 	patterns := patternsOf(w)
 	key := treeKey{t.Commit, strings.Join(patterns, "\x00")}
 	hash, ok := e.trees[key]
 	if !ok {
-		t.index()
-		files := e.files(t, w)
-		entries := make([]git.Entry, 0, len(files))
-		for _, f := range files {
-			entries = append(entries, t.byPath[f])
+		files, err := e.files(t, w)
+		if err != nil {
+			return "", err
 		}
-		hash = TreeHash(entries, patterns)
+		hash = TreeHash(files, patterns)
 		e.trees[key] = hash
 	}
-	return hash
-}
-
-// contains asks once whether a commit contains another.
-func (e *evaluator) contains(ctx context.Context, ancestor, descendant string) (bool, error) {
-	key := [2]string{ancestor, descendant}
-	in, ok := e.within[key]
-	if !ok {
-		var err error
-		if in, err = e.repo.Contains(ctx, ancestor, descendant); err != nil {
-			return false, err
-		}
-		e.within[key] = in
-	}
-	return in, nil
+	return hash, nil
 }
 
 // claim looks for one claim, and follows it when it was evidence.
-func (e *evaluator) claim(ctx context.Context, w Watched, c WatchedClaim, files []string, then *Snapshot) (ClaimVerdict, error) {
+func (e *evaluator) claim(ctx context.Context, w Watched, c WatchedClaim, files []git.Entry, then *Snapshot) (ClaimVerdict, error) {
 	claim := Claim{Text: c.Text, Kind: c.Kind}
 	v := ClaimVerdict{Claim: claim, State: NeverFound, Before: some(c.Where), Now: []string{}}
 	within := files
 	if within != nil {
-		within = append(slices.Clone(files), c.Where...)
+		within = slices.Clip(files) // others have the same list
+		for _, p := range c.Where {
+			f, ok, err := e.now.file(p)
+			if err != nil {
+				return v, err
+			}
+			if ok {
+				within = append(within, f)
+			}
+		}
 	}
-	found, now, err := e.now.Find(ctx, claim, within)
+	found, now, err := e.now.find(ctx, claim, within)
 	if err != nil {
 		return v, err
 	}
@@ -333,7 +366,11 @@ func (e *evaluator) claim(ctx context.Context, w Watched, c WatchedClaim, files 
 	evidence, before, seen := c.Evidence, c.Where, ""
 	if then != nil {
 		seen = then.Commit
-		held, where, err := then.Find(ctx, claim, e.files(then, w))
+		bound, err := e.files(then, w)
+		if err != nil {
+			return v, err
+		}
+		held, where, err := then.find(ctx, claim, bound)
 		if err != nil {
 			return v, err
 		}
@@ -352,23 +389,34 @@ func (e *evaluator) claim(ctx context.Context, w Watched, c WatchedClaim, files 
 	if !evidence {
 		return v, nil
 	}
-	return e.s.Follow(ctx, claim, seen, e.now.Commit, before, within)
+	return e.s.follow(ctx, claim, seen, e.now.Commit, before, within)
 }
 
 // ground are the files that a text rested on when it was written: those its evidence was in, else its bound files.
 func (e *evaluator) ground(ctx context.Context, w Watched, then *Snapshot) ([]string, error) {
-	then.index()
+	bound, err := e.files(then, w)
+	if err != nil {
+		return nil, err
+	}
 	var out []string
 	for _, c := range w.Claims {
 		if !c.Evidence {
 			continue
 		}
-		where := slices.DeleteFunc(slices.Clone(c.Where), func(f string) bool { _, there := then.byPath[f]; return !there })
+		var where []string
+		for _, f := range c.Where {
+			_, ok, err := then.file(f)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				where = append(where, f)
+			}
+		}
 		if len(where) == 0 { // it went elsewhere since
-			claim, files := Claim{Text: c.Text, Kind: c.Kind}, e.files(then, w)
-			for _, within := range [][]string{files, nil} {
-				var err error
-				if _, where, err = then.Find(ctx, claim, within); err != nil {
+			claim := Claim{Text: c.Text, Kind: c.Kind}
+			for _, within := range [][]git.Entry{bound, nil} {
+				if _, where, err = then.find(ctx, claim, within); err != nil {
 					return nil, err
 				}
 				if len(where) > 0 {
@@ -378,89 +426,72 @@ func (e *evaluator) ground(ctx context.Context, w Watched, then *Snapshot) ([]st
 		}
 		out = append(out, where...)
 	}
-	if len(out) == 0 {
-		out = e.files(then, w)
+	if len(out) > 0 {
+		return out, nil
+	}
+	for _, f := range bound {
+		out = append(out, f.Path)
 	}
 	return out, nil
 }
 
-// files are the bound files at a commit; nil when nothing is bound, so that the whole repository counts.
-func (e *evaluator) files(t *Snapshot, w Watched) []string {
+// files are the bound files at a commit, sorted; nil when nothing is bound, so that the whole repository counts.
+func (e *evaluator) files(t *Snapshot, w Watched) ([]git.Entry, error) {
 	if len(w.Files) == 0 && len(w.Patterns) == 0 {
-		return nil
+		return nil, nil
 	}
-	out, cache := []string{}, e.bound[t.Commit]
+	cache := e.bound[t.Commit]
 	if cache == nil {
-		if now := e.bound[e.now.Commit]; len(e.bound) >= maxTrees { // as many as there are trees
+		const most = 64 // commits; texts of one come one after the other
+		if now := e.bound[e.now.Commit]; len(e.bound) >= most {
 			clear(e.bound)
 			e.bound[e.now.Commit] = now
 		}
-		cache = map[string][]string{}
+		cache = map[string][]git.Entry{}
 		e.bound[t.Commit] = cache
 	}
+	key := strings.Join(w.Files, "\x00") + "\x00\x00" + strings.Join(w.Patterns, "\x00")
+	if known, ok := cache[key]; ok {
+		return known, nil
+	}
+	out := []git.Entry{}
 	for _, f := range w.Files {
-		out = append(out, t.under(f)...)
+		files, err := t.under(f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, files...)
 	}
 	for _, p := range w.Patterns {
-		known, ok := cache[p]
-		if !ok {
-			known = t.matching(p)
-			cache[p] = known
+		files, err := t.matching(p)
+		if err != nil {
+			return nil, err
 		}
-		out = append(out, known...)
+		out = append(out, files...)
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// matching are the files that a pattern matches. Most patterns are plain folders, which need no look at every file.
-func (t *Snapshot) matching(pattern string) []string {
-	plain := strings.Trim(pattern, "/")
-	if anchored := strings.Contains(strings.TrimSuffix(pattern, "/"), "/"); anchored && plain != "" && plain != "." && !strings.ContainsAny(plain, wild+`\`) {
-		return t.under(plain)
+	byPath := func(a, b git.Entry) int { return cmp.Compare(a.Path, b.Path) }
+	if !slices.IsSortedFunc(out, byPath) {
+		slices.SortFunc(out, byPath)
 	}
-	var out []string
-	for _, entry := range t.Entries {
-		if c4model.Matches(pattern, entry.Path) {
-			out = append(out, entry.Path)
-		}
-	}
-	return out
-}
-
-// under are a file, or the files below a folder.
-func (t *Snapshot) under(name string) []string {
-	t.index()
-	name = strings.TrimSuffix(name, "/")
-	if _, ok := t.byPath[name]; ok {
-		return []string{name}
-	}
-	var out []string
-	below := name + "/"
-	from, _ := slices.BinarySearchFunc(t.Entries, below, func(e git.Entry, p string) int { return cmp.Compare(e.Path, p) })
-	for _, e := range t.Entries[from:] {
-		if !strings.HasPrefix(e.Path, below) {
-			break
-		}
-		out = append(out, e.Path)
-	}
-	return out
+	out = slices.Compact(out)
+	cache[key] = out
+	return out, nil
 }
 
 // known gives the full hash of a commit, "" when it is not here.
-func (e *evaluator) known(ctx context.Context, commit string) (string, error) {
+func (e *evaluator) known(commit string) (string, error) {
 	if commit == "" {
 		return "", nil
 	}
-	if id, ok := e.commits[commit]; ok {
-		return id, nil
+	id, ok := e.commits[commit]
+	if !ok {
+		var err error
+		if id, err = e.s.forest.lookup.Commit(commit); err != nil {
+			return "", err
+		}
+		e.commits[commit] = id
 	}
-	c, err := e.repo.Commit(ctx, commit)
-	if err != nil && !problem.Is(err, problem.NotFound) && !problem.Is(err, problem.Invalid) && !problem.Is(err, problem.Ambiguous) {
-		return "", err
-	}
-	e.commits[commit] = c.ID
-	return c.ID, nil
+	return id, nil
 }
 
 // exactly makes patterns of names of files.

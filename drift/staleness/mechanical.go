@@ -58,7 +58,7 @@ func (l *losses) first(memory int) int {
 var qualifiers = regexp.MustCompile(`\.|::|->|#`)
 
 // lossesOf asks the oracle at every step.
-func lossesOf(ctx context.Context, repo *git.Repository, s *evidence.Searcher, p *predictor, steps []string, symbols *ctags) (*losses, error) {
+func lossesOf(ctx context.Context, repo *git.Repository, p *predictor, steps []string, symbols *ctags) (*losses, error) {
 	blobs, err := repo.Blobs(ctx)
 	if err != nil {
 		return nil, err
@@ -71,16 +71,16 @@ func lossesOf(ctx context.Context, repo *git.Repository, s *evidence.Searcher, p
 			}
 		}
 	}
-	first, err := s.At(ctx, p.seen)
+	first, err := repo.Tree(ctx, p.seen)
 	if err != nil {
 		return nil, err
 	}
-	declared, err := symbols.declared(ctx, blobs, first.Entries)
+	declared, err := symbols.declared(ctx, blobs, first)
 	if err != nil {
 		return nil, err
 	}
 	l := &losses{}
-	tree := newTree(first.Entries)
+	tree := newTree(first)
 	for _, m := range p.memories {
 		facts := make([]fact, len(m.claims))
 		for n, c := range m.claims {
@@ -99,15 +99,15 @@ func lossesOf(ctx context.Context, repo *git.Repository, s *evidence.Searcher, p
 	}
 	previous := p.seen
 	for n, commit := range steps {
-		at, err := s.At(ctx, commit)
+		files, err := repo.Tree(ctx, commit)
 		if err != nil {
 			return nil, err
 		}
-		if declared, err = symbols.declared(ctx, blobs, at.Entries); err != nil {
+		if declared, err = symbols.declared(ctx, blobs, files); err != nil {
 			return nil, err
 		}
 		changes := sync.OnceValues(func() ([]git.FileChange, error) { return repo.Diff(ctx, previous, commit) }) // most steps lose nothing
-		tree := newTree(at.Entries)
+		tree := newTree(files)
 		for i, m := range p.memories {
 			for c := range m.claims {
 				f := &l.facts[i][c]

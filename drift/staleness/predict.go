@@ -180,8 +180,12 @@ func (p *predictor) step(ctx context.Context, n int, commit string) error {
 	if err != nil {
 		return err
 	}
+	files, err := at.Entries()
+	if err != nil {
+		return err
+	}
 	there := map[string]bool{}
-	for _, e := range at.Entries {
+	for _, e := range files {
 		for f := e.Path; f != "." && !there[f]; f = path.Dir(f) {
 			there[f] = true
 		}

@@ -175,7 +175,7 @@ func settle(ctx context.Context, repo *git.Repository, s *evidence.Searcher, p *
 	var lost *losses
 	if report.NotMeasured = why; symbols != nil {
 		report.Oracle = symbols.version
-		if lost, err = lossesOf(ctx, repo, s, p, steps, symbols); err != nil {
+		if lost, err = lossesOf(ctx, repo, p, steps, symbols); err != nil {
 			return err
 		}
 	}

@@ -62,9 +62,14 @@ func (r *Repository) resolve(ctx context.Context, ref string) (string, error) {
 	if strings.HasPrefix(ref, "-") || strings.ContainsAny(ref, "\x00\n") {
 		return "", problem.Invalidf("ref", "%q is no name of a commit", ref).Fix("name a branch, a tag or a hash")
 	}
+	if _, known := r.commits.Load(ref); known {
+		return ref, nil
+	}
 	out, err := r.output(ctx, "rev-parse", "--verify", "--end-of-options", ref+"^{commit}")
 	if err == nil {
-		return strings.TrimSpace(string(out)), nil
+		id := strings.TrimSpace(string(out))
+		r.commits.Store(id, true)
+		return id, nil
 	}
 	var failed *Error
 	if !errors.As(err, &failed) {

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stele-dev/stele/internal/problem"
@@ -24,6 +25,13 @@ import (
 type Repository struct {
 	dir  string // where git runs: the top of the working tree, or the git folder
 	root string
+
+	commits sync.Map // hashes that are known to be commits here, which they stay
+	partial struct { // what promisor found out
+		sync.Mutex
+		known  bool
+		remote string
+	}
 }
 
 // Open finds the repository that a folder lies in: any folder of a working tree, or a git folder itself. Where there is
@@ -119,22 +127,30 @@ func (r *Repository) output(ctx context.Context, args ...string) ([]byte, error)
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
 	if err := cmd.Run(); err != nil {
-		return nil, failure(ctx, args[0], err, stderr)
+		return nil, failure(ctx, subcommand(args), err, stderr)
 	}
 	return stdout.Bytes(), nil
 }
 
 // stream runs git and hands what it writes to read, which may stop before the end: git is then ended too.
 func (r *Repository) stream(ctx context.Context, read func(*bufio.Reader) error, args ...string) error {
+	return r.feedStream(ctx, "", read, args...)
+}
+
+// feedStream is stream with a text on the standard input of git.
+func (r *Repository) feedStream(ctx context.Context, text string, read func(*bufio.Reader) error, args ...string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd, stderr := r.command(ctx, args...)
+	if text != "" {
+		cmd.Stdin = strings.NewReader(text)
+	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return fmt.Errorf("git %s: %w", args[0], err)
+		return fmt.Errorf("git %s: %w", subcommand(args), err)
 	}
 	if err := cmd.Start(); err != nil {
-		return failure(ctx, args[0], err, stderr)
+		return failure(ctx, subcommand(args), err, stderr)
 	}
 	const buffer = 64 << 10
 	err = read(bufio.NewReaderSize(stdout, buffer))
@@ -147,13 +163,21 @@ func (r *Repository) stream(ctx context.Context, read func(*bufio.Reader) error,
 		return err
 	}
 	if err := cmd.Wait(); err != nil {
-		return failure(ctx, args[0], err, stderr)
+		return failure(ctx, subcommand(args), err, stderr)
 	}
 	return nil
 }
 
 // errStop ends a stream whose rest is not wanted.
 var errStop = errors.New("stop")
+
+// subcommand is what a call does, behind the settings that it has of its own.
+func subcommand(args []string) string {
+	for len(args) > 2 && args[0] == "-c" {
+		args = args[2:]
+	}
+	return args[0]
+}
 
 func failure(ctx context.Context, command string, err error, stderr *tail) error {
 	if ctx.Err() != nil {

@@ -29,16 +29,7 @@ func (r *Repository) Tracked(ctx context.Context) ([]Entry, error) {
 			if !ok || len(parts) != 3 {
 				return fmt.Errorf("git ls-files: %q was not understood", line)
 			}
-			e := Entry{Path: path, Blob: parts[1], Mode: Regular}
-			switch parts[0] {
-			case "100755":
-				e.Mode = Executable
-			case "120000":
-				e.Mode = Symlink
-			case "160000":
-				e.Mode = Submodule
-			}
-			out = append(out, e)
+			out = append(out, Entry{Path: path, Blob: parts[1], Mode: modeOf(parts[0])})
 		}
 	}, "ls-files", "-z", "--stage", "--full-name")
 	if err != nil {

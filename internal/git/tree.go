@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +21,7 @@ const (
 	Executable
 	Symlink   // its text is where it points
 	Submodule // its Blob is a commit of another repository
+	Folder    // only in what Blobs.Folder gives
 )
 
 // Entry is a tracked file.
@@ -44,8 +44,31 @@ func (r *Repository) Tree(ctx context.Context, commit string) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	if remote, err := r.promisor(ctx); err != nil {
+		return nil, err
+	} else if remote != "" { // sizes are of texts that git would fetch one by one
+		names, err := r.listTree(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		var blobs []string
+		for _, e := range names {
+			if e.Mode != Submodule {
+				blobs = append(blobs, e.Blob)
+			}
+		}
+		if err := r.Bring(ctx, blobs); err != nil {
+			return nil, err
+		}
+	}
+	return r.listTree(ctx, id, "-l")
+}
+
+// listTree lists the files of a commit given by its hash; with -l, their sizes as well.
+func (r *Repository) listTree(ctx context.Context, id string, options ...string) ([]Entry, error) {
 	var out []Entry
-	err = r.stream(ctx, func(in *bufio.Reader) error {
+	args := append([]string{"ls-tree", "-r", "-z", "--full-tree"}, options...)
+	err := r.stream(ctx, func(in *bufio.Reader) error {
 		for {
 			line, err := field(in)
 			if errors.Is(err, io.EOF) {
@@ -60,7 +83,7 @@ func (r *Repository) Tree(ctx context.Context, commit string) ([]Entry, error) {
 			}
 			out = append(out, e)
 		}
-	}, "ls-tree", "-r", "-z", "-l", "--full-tree", id)
+	}, append(args, id)...)
 	if err != nil {
 		return nil, err
 	}
@@ -71,21 +94,31 @@ func (r *Repository) Tree(ctx context.Context, commit string) ([]Entry, error) {
 // submodule is the mode of an entry that is a commit of another repository.
 const submodule = "160000"
 
-// parseEntry reads "mode type hash size<tab>path".
+// modeOf reads a mode as trees spell it.
+func modeOf(mode string) Mode {
+	switch mode {
+	case "100755":
+		return Executable
+	case "120000":
+		return Symlink
+	case submodule:
+		return Submodule
+	case "40000", "040000":
+		return Folder
+	}
+	return Regular
+}
+
+// parseEntry reads "mode type hash size<tab>path", or the same without the size.
 func parseEntry(line string) (Entry, error) {
 	head, path, ok := strings.Cut(line, "\t")
 	parts := strings.Fields(head)
-	if !ok || len(parts) != 4 {
+	const sized = 4
+	if !ok || len(parts) != sized && len(parts) != sized-1 {
 		return Entry{}, fmt.Errorf("git ls-tree: %q was not understood", line)
 	}
-	e := Entry{Path: path, Blob: parts[2], Mode: Regular}
-	switch parts[0] {
-	case "100755":
-		e.Mode = Executable
-	case "120000":
-		e.Mode = Symlink
-	case submodule:
-		e.Mode = Submodule
+	e := Entry{Path: path, Blob: parts[2], Mode: modeOf(parts[0])}
+	if e.Mode == Submodule || len(parts) < sized {
 		return e, nil
 	}
 	if parts[3] == "BAD" {
@@ -98,119 +131,4 @@ func parseEntry(line string) (Entry, error) {
 	}
 	e.Size = size
 	return e, nil
-}
-
-// Blobs reads texts by one git process. It belongs to one goroutine; several goroutines open one each, and two to four of
-// them read a repository as fast as git can.
-type Blobs struct {
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    *bufio.Reader
-	cancel context.CancelFunc
-	stderr *tail
-	err    error // what broke the conversation; nothing is read after it
-}
-
-// TooLargeError says that a text was not read because of its size.
-type TooLargeError struct {
-	Blob        string
-	Size, Limit int64 // bytes
-}
-
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("blob %s has %d bytes, more than %d", e.Blob, e.Size, e.Limit)
-}
-
-// Blobs starts the process; it ends with Close or with the context.
-func (r *Repository) Blobs(ctx context.Context) (*Blobs, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	cmd, stderr := r.command(ctx, "cat-file", "--batch")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("git cat-file: %w", err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("git cat-file: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		cancel()
-		return nil, failure(ctx, "cat-file", err, stderr)
-	}
-	const buffer = 64 << 10
-	return &Blobs{cmd: cmd, in: in, out: bufio.NewReaderSize(out, buffer), cancel: cancel, stderr: stderr}, nil
-}
-
-// Read gives the text of a blob. One of more than limit bytes is a *TooLargeError error, after which reading goes on; so does it
-// after ErrAbsent. Git sends a large text all the same: leave it out by Entry.Size where
-// that is known.
-func (b *Blobs) Read(blob string, limit int64) ([]byte, error) {
-	if b.err != nil {
-		return nil, b.err
-	}
-	if !isHash(blob) {
-		return nil, fmt.Errorf("git cat-file: %q is no hash", blob)
-	}
-	if _, err := io.WriteString(b.in, blob+"\n"); err != nil {
-		return nil, b.broken(err)
-	}
-	head, err := b.out.ReadString('\n')
-	if err != nil {
-		return nil, b.broken(err)
-	}
-	parts := strings.Fields(head)
-	if len(parts) == 2 && parts[1] == "missing" {
-		return nil, fmt.Errorf("git cat-file: blob %s: %w", blob, ErrAbsent)
-	}
-	if len(parts) != 3 {
-		return nil, b.broken(fmt.Errorf("%q was not understood", head))
-	}
-	size, err := strconv.ParseInt(parts[2], 10, 64)
-	if err != nil {
-		return nil, b.broken(err)
-	}
-	kind := parts[1]
-	if kind != "blob" || size > limit {
-		if _, err := io.CopyN(io.Discard, b.out, size+1); err != nil { // with the newline that ends it
-			return nil, b.broken(err)
-		}
-		if kind != "blob" {
-			return nil, fmt.Errorf("git cat-file: %s is a %s, not a text", blob, kind)
-		}
-		return nil, &TooLargeError{Blob: blob, Size: size, Limit: limit}
-	}
-	text := make([]byte, size+1)
-	if _, err := io.ReadFull(b.out, text); err != nil {
-		return nil, b.broken(err)
-	}
-	return text[:size:size], nil
-}
-
-// broken ends a conversation that cannot go on, with what git said about it.
-func (b *Blobs) broken(err error) error {
-	b.cancel()
-	_ = b.cmd.Wait() // what it wrote is complete after this
-	if said := strings.TrimSpace(b.stderr.String()); said != "" {
-		err = fmt.Errorf("%s: %w", said, err)
-	}
-	b.err = fmt.Errorf("git cat-file: %w", err)
-	return b.err
-}
-
-// Close ends the process.
-func (b *Blobs) Close() {
-	if b.err != nil {
-		return // it has ended, or was closed
-	}
-	b.err = errors.New("git cat-file: closed")
-	_ = b.in.Close()
-	b.cancel()
-	_ = b.cmd.Wait() // it was ended on purpose
-}
-
-func isHash(s string) bool {
-	const sha1, sha256 = 40, 64
-	return (len(s) == sha1 || len(s) == sha256) && strings.Trim(s, "0123456789abcdef") == ""
 }

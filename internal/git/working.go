@@ -146,7 +146,7 @@ func (r *Repository) feed(ctx context.Context, text string, args ...string) ([]b
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
 	if err := cmd.Run(); err != nil {
-		return nil, failure(ctx, args[0], err, stderr)
+		return nil, failure(ctx, subcommand(args), err, stderr)
 	}
 	return stdout.Bytes(), nil
 }
