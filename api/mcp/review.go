@@ -180,15 +180,16 @@ func actionWords(actions []review.Action) string {
 }
 
 func decisionText(d review.Decision) string {
-	text := fmt.Sprintf("%s (%s): %s settled, %d memories.", memory.Line(string(d.Action)), d.ID, items(d.Items), d.Count)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s): %s settled, %d memories.", memory.Line(string(d.Action)), d.ID, items(d.Items), d.Count)
 	if d.Into != "" {
-		text += " " + d.Into + " stands for them now."
+		b.WriteString(" " + d.Into + " stands for them now.")
 	}
 	if d.Until != nil {
-		text += " They come back on " + d.Until.UTC().Format(time.RFC3339) + "."
+		b.WriteString(" They come back on " + d.Until.UTC().Format(time.RFC3339) + ".")
 	}
 	for _, k := range d.Kept {
-		text += "\nLeft as it is: " + memory.Line(k.Memory) + ": " + memory.Line(k.Reason)
+		b.WriteString("\nLeft as it is: " + memory.Line(k.Memory) + ": " + memory.Line(k.Reason))
 	}
-	return text
+	return b.String()
 }

@@ -99,7 +99,8 @@ func TestAbsurdTextsAnywhere(t *testing.T) {
 	n := 0
 	for path, item := range document(t).Paths.Map() {
 		for method, op := range item.Operations() {
-			names := []string{"{project}", "shop", "{memory}", m.Handle, "{token}", "nobody", "{run}", "latest"}
+			names := []string{"{project}", "shop", "{memory}", m.Handle, "{token}", "nobody", "{run}", "latest", "{session}", "ws-nowhere", "{group}", "g-000000000000", "{decision}",
+				"01a22c43-247e-7b6c-81cc-53d0f3012d8f"}
 			if slices.Contains([]string{"retire-memory", "erase-memory", "supersede-memory", "restore-memory", "undo-author"}, op.OperationID) {
 				names[3] = victim.Handle
 			}

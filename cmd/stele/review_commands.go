@@ -308,7 +308,7 @@ func (a *app) beforeEdit(cmd *cobra.Command, b *backend, c memory.Caller, r *rev
 	if !a.interactive {
 		return problem.Invalidf("text", "there is no terminal to open an editor in").Fix("give --text TEXT, or --text - for standard input")
 	}
-	ref := ""
+	var ref string
 	switch {
 	case r.Group != "":
 		page, err := b.ReviewGroup(ctx, c, review.GroupRequest{Group: r.Group, Limit: 1})

@@ -96,8 +96,8 @@ func TestSendSigns(t *testing.T) {
 		t.Errorf("it arrived as %q", got)
 	}
 	bare := sender(t, Options{URL: r.URL, AllowPrivate: true})
-	if err := bare.Send(t.Context(), "1", nil); err != nil || r.last.Load().Header.Get("webhook-signature") != "" {
-		t.Errorf("without a secret: %v, %q", err, r.last.Load().Header.Get("webhook-signature"))
+	if err := bare.Send(t.Context(), "1", nil); err != nil || r.last.Load().Header.Get("Webhook-Signature") != "" {
+		t.Errorf("without a secret: %v, %q", err, r.last.Load().Header.Get("Webhook-Signature"))
 	}
 }
 
