@@ -333,7 +333,7 @@ func (w *world) alone(argument string, fields map[string]any) {
 // fails the test: whoever adds one decides which it is.
 var plain = []string{
 	"Idempotency-Key", "If-Match", "Last-Event-ID", "Stele-Agent", "Stele-Door", "Stele-Session",
-	"accept", "action", "after", "all", "expected", "per_group", "titles", "until", "agent_name", "ancestors", "as_of", "author", "badge", "before", "bindings", "branch", "clone_url", "closes", "content", "create_projects", "cursor", "decisions", "default_branch", "dry_run", "edited", "everywhere", "exclusive", "expires", "explain", "follow_ups",
+	"accept", "action", "after", "all", "expected", "per_group", "titles", "until", "agent_name", "ancestors", "as_of", "author", "badge", "before", "bindings", "branch", "clone_url", "closes", "content", "create_projects", "cursor", "decisions", "default_branch", "depth", "dry_run", "edited", "everywhere", "exclusive", "expires", "explain", "follow_ups",
 	"holds", "identities", "include_expired", "kind", "kinds", "limit", "line", "max_tokens", "model", "name", "note", "origin", "outcome", "owners",
 	"path", "paths", "patterns", "query", "reason", "report", "repository", "revision", "role", "schedule", "scope", "seen", "separate", "since", "source", "state", "status", "summary", "tags",
 	"task", "title", "tracked", "tracked_branch", "user", "verdicts", "why", "without_organization", "worktree",
@@ -435,14 +435,14 @@ func TestForeignIdentifiersInTools(t *testing.T) {
 	// What each tool needs so that the foreign identifier is all that is wrong.
 	needs := map[string]map[string]any{
 		"remember": {"content": "x"}, "confirm_memory": {"memory": "{memory}"}, "get_memories": {"memory": "{memory}"}, "timeline": {"memory": "{memory}"},
-		"find_relevant_context": {"task": "x"}, "forget_memory": {"memory": "{memory}"}, "restore_memory": {"memory": "{memory}"}, "recall": {"query": "stock"}, "knowledge_map": {},
+		"find_relevant_context": {"task": "x"}, "impact_of": {"element": "acme.shop"}, "plan_work": {"task": "x"}, "forget_memory": {"memory": "{memory}"}, "restore_memory": {"memory": "{memory}"}, "recall": {"query": "stock"}, "knowledge_map": {},
 		"get_drift_score": {}, "get_drift_details": {}, "get_drift_history": {}, "review_queue": {}, "resolve_review": {"action": "keep", "memory": "{memory}"},
 		"start_work_session": {"task": "x"}, "heartbeat_work_session": {"sessionId": "{session}"}, "finish_work_session": {"sessionId": "{session}"}, "list_work_sessions": {},
 	}
 	kinds := map[string]string{"projectId": "project", "projects": "project", "element": "element", "memory": "memory", "supersedes": "memory", "run": "run", "sessionId": "session",
 		"group": "group", "item": "item", "decision": "decision", "into": "memory"}
 	plainArguments := []string{"content", "kind", "title", "why", "paths", "tags", "expires", "scope", "separate", "query", "limit", "maxTokens",
-		"includeExpired", "asOf", "holds", "note", "task", "reason", "erase", "before",
+		"includeExpired", "depth", "asOf", "holds", "note", "task", "reason", "erase", "before",
 		"agentName", "action", "all", "cursor", "expected", "until", "exclusive", "summary", "decisions", "followUps", "closes", "outcome", "edited",
 		"usedMemories", // what is no memory known here is told as unmatched: TestForeignCitations
 	}

@@ -83,7 +83,7 @@ func (s *Service) Plan(ctx context.Context, c Caller, r PlanRequest) (PlanRespon
 	case r.Limit < 0 || r.Limit > MaxPlanLimit:
 		return PlanResponse{}, problem.Invalidf("limit", "%d is not between 1 and %d", r.Limit, MaxPlanLimit).Fix("leave it out for %d", DefaultPlanLimit)
 	}
-	about := ContextRequest{Task: r.Task, Limit: r.Limit}
+	about := ContextRequest(r)
 	if err := about.check(c); err != nil {
 		return PlanResponse{}, err
 	}

@@ -30,9 +30,9 @@ func (a *app) benchContextCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "context", Short: "Measure which elements of a model are found for tasks", Args: cobra.NoArgs,
 		Long: "Import a model into a scratch database, put tasks, and say how often an element\n" +
-			"that a task is about is among the first. Nothing of yours is touched. Tasks are a\n" +
-			"file of JSON lines that names elements by key.",
-		Example: "  stele bench context --model docs/workspace.dsl --tasks testdata/context/wiki.jsonl",
+			"that a task is about is among the first. Nothing of yours is touched. Tasks are\n" +
+			"a file of JSON lines that names elements by key.",
+		Example: "  stele bench context --model workspace.dsl --tasks tasks.jsonl",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			set, err := retrieval.LoadTasks(os.DirFS(filepath.Dir(tasks)), filepath.Base(tasks))
 			if err != nil {
