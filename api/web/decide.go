@@ -111,7 +111,9 @@ func (p *Pages) again(v *visit, back string, err error, kept typed) error {
 		if gone := p.showGroup(v, code, pr, kept); !problem.Is(gone, problem.NotFound) && !problem.Is(gone, problem.Conflict) {
 			return gone
 		}
-		v.r.URL = &url.URL{Path: v.place("review")}
+		if v.r.URL, uerr = url.Parse(v.queue()); uerr != nil {
+			return err
+		}
 	}
 	if handle, ok := last("memories"); ok {
 		v.r.SetPathValue("handle", handle)

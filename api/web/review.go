@@ -75,9 +75,8 @@ type task struct {
 	At       int    // place on the page, from 0
 	Current  bool   // where to go on
 	Promote  bool
-	Bulk     bool // it needs a reason
-	Elements []c4model.Element
-	Found    []found // what the run found here
+	Bulk     bool              // it needs a reason
+	Elements []c4model.Element // to choose from
 	Suggests []string
 	Typed    typed
 }
@@ -194,6 +193,15 @@ type groupView struct {
 	Wrong    *problem.Error
 	Before   string // address of the items before, and of those after
 	After    string
+	Queue    string // address of the queue, filtered as it was
+}
+
+// queue is the address of the queue as whoever looks at a group saw it.
+func (v *visit) queue() string {
+	if v.r.URL.Query().Get("all") != "" {
+		return with(v.place("review"), "all", "1")
+	}
+	return v.place("review")
 }
 
 func (p *Pages) groupPage(v *visit) error { return p.showGroup(v, http.StatusOK, nil, typed{}) }
@@ -201,27 +209,26 @@ func (p *Pages) groupPage(v *visit) error { return p.showGroup(v, http.StatusOK,
 func (p *Pages) showGroup(v *visit, code int, wrong *problem.Error, kept typed) error {
 	group, items, err := p.wholeGroup(v)
 	if v.r.URL.Query().Get("done") != "" && (problem.Is(err, problem.NotFound) || problem.Is(err, problem.Conflict)) {
-		return v.redirect(v.place("review")) // the decision that led here was the last one
+		return v.redirect(v.queue()) // the decision that led here was the last one
 	}
 	if err != nil {
 		return err
 	}
 	q, self := v.r.URL.Query(), v.place("review", "groups", group.ID)
 	here := address(v, self, "at", "done")
-	view := groupView{Wrong: wrong, All: task{Group: group, Items: items, Here: here, At: -1, Bulk: group.Count >= review.BulkReason}}
+	view := groupView{Wrong: wrong, Queue: v.queue(), All: task{Group: group, Items: items, Here: here, At: -1, Bulk: group.Count >= review.BulkReason}}
 	if kept.For == group.ID {
 		view.All.Typed = kept
 	}
 	if view.All.Bulk {
 		view.Lines, view.Unlisted = items, group.Count-len(items)
 	}
-	var elements []c4model.Element
 	if group.Reason == review.Orphaned {
 		model, err := p.Service.Model(v.ctx(), v.caller)
 		if err != nil {
 			return err
 		}
-		elements = model.Elements
+		view.All.Elements = model.Elements
 	}
 	if group.Reason == review.Drifted {
 		if view.Found, err = p.behind(v, group, items); err != nil {
@@ -233,12 +240,12 @@ func (p *Pages) showGroup(v *visit, code int, wrong *problem.Error, kept typed) 
 	at := place(q.Get("at"))
 	page := items[from:min(from+shownItems, len(items))]
 	for i := range page {
-		t := task{Group: group, Item: &page[i], Here: here, At: i, Elements: elements, Current: i == min(at, len(page)-1)}
+		t := task{Group: group, Item: &page[i], Here: here, At: i, Current: i == min(at, len(page)-1)}
 		t.Actions = slices.DeleteFunc(slices.Clone(group.Actions), func(a review.Action) bool { return a == review.AcceptBinding })
 		if mayDecide(v.caller, page[i].Memory) {
 			t.Actions = appendNew(t.Actions, review.Edit, review.Retire, review.Reattach, review.Snooze, review.Keep)
 		}
-		t.Promote = v.caller.MayReview() && v.caller.Bound == uuid.Nil && page[i].Memory.Scope == memory.Project
+		t.Promote = !doubts[group.Reason] && v.caller.MayReview() && v.caller.Bound == uuid.Nil && page[i].Memory.Scope == memory.Project
 		if kept.For == page[i].ID {
 			t.Typed = kept
 		}
@@ -255,6 +262,9 @@ func (p *Pages) showGroup(v *visit, code int, wrong *problem.Error, kept typed) 
 	}
 	return v.show(code, "group", group.Line, view)
 }
+
+// doubts are the reasons for which a memory cannot become the organization's before somebody confirmed it.
+var doubts = map[review.Reason]bool{review.Drifted: true, review.EvidenceGone: true, review.Rewritten: true, review.Disputed: true}
 
 func appendNew(actions []review.Action, more ...review.Action) []review.Action {
 	for _, a := range more {
