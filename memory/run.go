@@ -45,6 +45,9 @@ type RunPush struct {
 	// Owners says who owns which files of the repository, as CODEOWNERS does: the last pattern that matches a file decides. Nil
 	// leaves what is known, an empty list takes it back.
 	Owners []OwnerRule `json:"owners,omitzero"`
+	// Changed are the files that a proposal changes, by their names before and after; at most MaxChanged. RunAnswer.Pitfalls is
+	// about them.
+	Changed []string `json:"changed,omitempty"`
 }
 
 // RunAnswer says what a pushed run did.
@@ -60,7 +63,9 @@ type RunAnswer struct {
 	Withdrawn   int             `json:"withdrawn"` // doubts whose reason went away
 	Imported    *ModelReport    `json:"imported,omitempty"`
 	Held        *HeldModel      `json:"held,omitempty"`
-	Warnings    []string        `json:"warnings"`
+	// Pitfalls are those of RunPush.Changed, best first and at most 20, as they are when the answer is given.
+	Pitfalls []KnownPitfall `json:"pitfalls"`
+	Warnings []string       `json:"warnings"`
 }
 
 // DoubtedMemory names a memory without a word of it.
@@ -219,6 +224,9 @@ func (s *Service) PushRun(ctx context.Context, c Caller, p RunPush) (RunAnswer, 
 			out, needed = w.out, w.needed
 			return err
 		})
+		if err == nil {
+			out.Pitfalls, err = s.pitfalls(ctx, c, p.Changed)
+		}
 		if err == nil || len(needed) == 0 {
 			return out, wrap("push run", err)
 		}
@@ -271,6 +279,9 @@ func (p *RunPush) check() error {
 		}
 	}
 	if err := checkOwners(p.Owners); err != nil {
+		return err
+	}
+	if err := p.checkChanged(); err != nil {
 		return err
 	}
 	if p.Model == nil {

@@ -47,7 +47,7 @@ type runWrite struct {
 }
 
 func (w *runWrite) run() error {
-	w.out = RunAnswer{RunID: newID().String(), NewFindings: []string{}, Stamped: []string{}, Doubted: []DoubtedMemory{}, Warnings: []string{}}
+	w.out = RunAnswer{RunID: newID().String(), NewFindings: []string{}, Stamped: []string{}, Doubted: []DoubtedMemory{}, Pitfalls: []KnownPitfall{}, Warnings: []string{}}
 	run := Run{
 		Project: w.c.Project, Repository: w.p.Repository, Branch: w.p.Branch, Ancestors: w.p.Ancestors, ArrivedAt: w.now,
 		Actor: AuthorName(w.c.Agent, w.c.User), Report: whole(w.p.Report),

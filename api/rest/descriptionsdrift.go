@@ -5,6 +5,7 @@ var driftDescriptions = map[string]string{
 	"ClaimVerdict":        "What became of one claim.",
 	"Commit":              "A commit, as people are told of it.",
 	"DecideModel":         "What becomes of the model that waits.",
+	"KnownPitfall":        "A pitfall about files that a proposal changes, without a word of it.",
 	"DoubtedMemory":       "A memory that a run put in doubt, without a word of it.",
 	"DriftScore":          "How well code and model agree: the latest tracked run of each repository, added up.",
 	"DriftSettings":       "What drift is told about a project.",
@@ -159,6 +160,11 @@ var driftFieldDescriptions = map[string]string{ //nolint:gosec // it is about to
 	"Rewrite.renamed": "Those of the files that have another name now.",
 	"Rewrite.share":   "How many of the lines that commit took.",
 
+	"KnownPitfall.element": "The key of the element that the change touches; empty when the pitfall names a changed file itself.",
+	"KnownPitfall.handle":  "The short name of the memory.",
+	"KnownPitfall.kind":    "pitfall.",
+
+	"RunAnswer.pitfalls":     "Pitfalls known about the files of changed, best first, at most 20; nothing personal and nothing of other projects.",
 	"RunAnswer.baseline":     "The commit that new findings are counted from; empty when there was none.",
 	"RunAnswer.doubted":      "Memories put in doubt; of an untracked run, those that would be.",
 	"RunAnswer.held":         "The model that waits for a person now; absent when none does.",
@@ -173,6 +179,7 @@ var driftFieldDescriptions = map[string]string{ //nolint:gosec // it is about to
 
 	"RunList.runs": "The runs.",
 
+	"RunPush.changed":        "Files that a proposal changes, by their names before and after; at most 1000. The answer has the pitfalls known about them.",
 	"RunPush.ancestors":      "Full hashes of the commit and its first parents, newest first; 1 to 201.",
 	"RunPush.bindings":       "The bindings that were compared.",
 	"RunPush.branch":         "The branch it ran on; empty for a detached head.",

@@ -31,13 +31,17 @@ func (r *jobRun) connect(ctx context.Context) error {
 	return nil
 }
 
-// serve sends the run to the server, and asks for the pitfalls of the files that a pull request changes.
+// serve sends the run to the server, which answers with the memories that it has to do with.
 func (r *jobRun) serve(ctx context.Context, base action.Base) error {
 	if err := r.connect(ctx); err != nil {
 		return err
 	}
 	b, c := r.b, r.caller
-	answer, err := r.push(ctx, b, c)
+	changed, err := r.changed(ctx, base)
+	if err != nil {
+		return err
+	}
+	answer, err := r.push(ctx, b, c, changed)
 	if err != nil {
 		return err
 	}
@@ -51,8 +55,8 @@ func (r *jobRun) serve(ctx context.Context, base action.Base) error {
 	for _, d := range answer.Doubted {
 		r.out.Memories.Doubted = append(r.out.Memories.Doubted, report.Memory{Handle: d.Handle, Kind: string(d.Kind), Element: d.Element, Cause: d.Cause})
 	}
-	if err := r.pitfalls(ctx, b, c, base); err != nil {
-		return err
+	for _, m := range answer.Pitfalls {
+		r.out.Memories.Pitfalls = append(r.out.Memories.Pitfalls, report.Memory{Handle: m.Handle, Kind: string(m.Kind), Element: m.Element})
 	}
 	return r.titles(ctx, b, c)
 }
@@ -90,10 +94,11 @@ func (r *jobRun) projectOf(ctx context.Context, b *backend, c memory.Caller) (uu
 }
 
 // push asks what is watched, looks at it, and sends the run.
-func (r *jobRun) push(ctx context.Context, b *backend, c memory.Caller) (memory.RunAnswer, error) {
+func (r *jobRun) push(ctx context.Context, b *backend, c memory.Caller, changed []string) (memory.RunAnswer, error) {
 	head := r.out.Commit
 	p := memory.RunPush{
 		Repository: r.identity(), Branch: r.job.Branch, DefaultBranch: r.job.DefaultBranch, Tracked: r.job.Tracked(head), Report: *r.out.Report,
+		Changed: changed,
 	}
 	var err error
 	if p.Ancestors, err = r.e.repo.Ancestors(ctx, head, memory.MaxAncestors); err != nil {
@@ -111,67 +116,46 @@ func (r *jobRun) push(ctx context.Context, b *backend, c memory.Caller) (memory.
 	return b.PushRun(ctx, c, p)
 }
 
-const (
-	// askedPaths is how many changed files a recall takes.
-	askedPaths = 100
-	// shownPitfalls bounds what a reviewer is shown.
-	shownPitfalls = 20
-)
-
-// pitfalls asks for what is known to go wrong in the files that a pull request changes.
-func (r *jobRun) pitfalls(ctx context.Context, b *backend, c memory.Caller, base action.Base) error {
+// changed are the files that a pull request changes, by their names before and after, at most as many as a run takes.
+func (r *jobRun) changed(ctx context.Context, base action.Base) ([]string, error) {
 	if r.job.Pull == nil || base.Unknown != "" {
-		return nil
+		return nil, nil
 	}
 	changes, err := r.e.repo.Diff(ctx, base.Commit.ID, r.e.commit.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var paths []string
 	for _, f := range changes {
-		for _, name := range []string{f.Path, f.From} {
-			if name != "" && !slices.Contains(paths, name) {
-				paths = append(paths, name)
-			}
+		paths = append(paths, f.Path)
+		if f.From != "" {
+			paths = append(paths, f.From)
 		}
 	}
-	if len(paths) == 0 {
-		return nil
-	}
-	all := memory.MaxMaxTokens
-	found, err := b.Recall(ctx, c, memory.RecallRequest{Paths: paths[:min(len(paths), askedPaths)], Kinds: []memory.Kind{memory.Pitfall}, Limit: shownPitfalls, MaxTokens: &all})
-	if problem.Is(err, problem.Forbidden) {
-		r.log.Say("the token may not read memories, so the pitfalls of the changed files are not listed")
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, m := range found.Results {
-		if m.Kind != memory.Pitfall || m.Scope == memory.Personal || m.Via != nil {
-			continue
-		}
-		known := report.Memory{Handle: m.Handle, Kind: string(m.Kind)}
-		if len(m.Elements) > 0 {
-			known.Element = m.Elements[0].Key
-		}
-		if r.job.CommentTitles {
-			known.Title = m.Title
-		}
-		r.out.Memories.Pitfalls = append(r.out.Memories.Pitfalls, known)
-	}
-	return nil
+	slices.Sort(paths)
+	// A name that is no path of a memory (control characters, no UTF-8) is about nothing.
+	paths = slices.DeleteFunc(slices.Compact(paths), func(p string) bool { _, err := memory.CleanPath("changed", p); return err != nil })
+	return paths[:min(len(paths), memory.MaxChanged)], nil
 }
 
-// titles adds the titles of the memories in doubt, when they are wanted.
+// titled bounds the memories of each list whose titles are asked for.
+const titled = 20
+
+// titles adds the titles of the memories that are shown, when they are wanted.
 func (r *jobRun) titles(ctx context.Context, b *backend, c memory.Caller) error {
-	doubted := r.out.Memories.Doubted
-	if !r.job.CommentTitles || len(doubted) == 0 {
+	if !r.job.CommentTitles {
 		return nil
 	}
 	var handles []string
-	for _, d := range doubted[:min(len(doubted), shownPitfalls)] {
-		handles = append(handles, d.Handle)
+	for _, list := range [][]report.Memory{r.out.Memories.Doubted, r.out.Memories.Pitfalls} {
+		for _, m := range list[:min(len(list), titled)] {
+			if !slices.Contains(handles, m.Handle) {
+				handles = append(handles, m.Handle)
+			}
+		}
+	}
+	if len(handles) == 0 {
+		return nil
 	}
 	found, err := b.Get(ctx, c, handles)
 	if problem.Is(err, problem.Forbidden) {
@@ -182,9 +166,11 @@ func (r *jobRun) titles(ctx context.Context, b *backend, c memory.Caller) error 
 		return err
 	}
 	for _, m := range found {
-		for i := range doubted {
-			if doubted[i].Handle == m.Handle {
-				doubted[i].Title = m.Title
+		for _, list := range [][]report.Memory{r.out.Memories.Doubted, r.out.Memories.Pitfalls} {
+			for i := range list {
+				if list[i].Handle == m.Handle {
+					list[i].Title = m.Title
+				}
 			}
 		}
 	}

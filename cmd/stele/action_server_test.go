@@ -60,15 +60,20 @@ func TestActionOnServer(t *testing.T) {
 	j := r.pull("acme/shop", base, head).run()
 	j.want(t, exitDone, map[string]string{"doubted-memories": "1"}, "1 memory that this would put in doubt", stock)
 	own := r.hub.by(bot)
-	if len(own) != 1 || !strings.Contains(own[0].Body, stock) || !strings.Contains(own[0].Body, "on <code>shop.stock</code>") {
+	if len(own) != 1 || !strings.Contains(own[0].Body, stock) || !strings.Contains(own[0].Body, "on <code>shop.stock</code>") ||
+		!strings.Contains(own[0].Body, "Known pitfalls") || strings.Contains(own[0].Body, api) {
 		t.Fatalf("the comment: %+v\n%s", own, j.log)
 	}
 	told := fmt.Sprint(own, j.log, j.summary, j.outputs, readFile(t, j.outputs["report"]))
-	if strings.Contains(told, "Confidential") || strings.Contains(told, "Secret of") || !strings.Contains(j.log, "may not read memories") {
+	if strings.Contains(told, "Confidential") || strings.Contains(told, "Secret of") {
 		t.Errorf("what was told: %s", told)
 	}
+	if j = r.with("comment-titles", "true").run(); !strings.Contains(j.log, "may not read memories") || strings.Contains(fmt.Sprint(r.hub.by(bot)), "Secret of") {
+		t.Errorf("titles for a token that may not read: %s", j.log)
+	}
+	r.with("comment-titles", "")
 
-	// Who may read memories sees the pitfalls of the changed files, and titles when asked for.
+	// Who may read memories sees titles when asked for.
 	reviewer := s.token(t, memory.TokenRequest{Name: "robin", Role: memory.RoleReviewer, Project: "acme/shop"})
 	repo.Write("services/api/more.go", "package api\n").Commit("Grow the API")
 	r.env["GITHUB_SHA"] = repo.Head()
