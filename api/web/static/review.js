@@ -1,6 +1,7 @@
 // Keys of the review queue: each presses a button that is on the page.
 "use strict";
 (() => {
+  document.documentElement.dataset.keys = "on"; // the page tells of keys only where they work
   const items = () => [...document.querySelectorAll("[data-item]")];
   const current = () => document.activeElement.closest("[data-item]") || document.querySelector("[data-current]") || items()[0];
   let busy = false; // a decision is on its way: no key may make a second one
