@@ -156,8 +156,16 @@ func text(s string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(s, "${", "{")), " ")
 }
 
-// pattern makes a path a binding that means it and can be written in a property. What a property, a glob or the language would
-// read otherwise becomes a ?, which stands for any one character. What begins with a slash is a glob and keeps its stars.
+// special are the characters with a meaning in globs.
+const special = "*?{}["
+
+// otherCharacter stands for one character that cannot be written: any but the special ones. A plain ? would cover folders that are
+// called the same but for such a one, as exactly as their own patterns do.
+const otherCharacter = "[^" + special + "]"
+
+// pattern makes a path a binding that means it and can be written in a property. What is special in a glob becomes a class of one
+// character, which means it alone. What a property or the language would read otherwise becomes otherCharacter. What begins with a
+// slash is a glob and keeps its stars.
 func pattern(p string) string {
 	var b strings.Builder
 	p, star := strings.CutPrefix(p, "/")
@@ -166,8 +174,10 @@ func pattern(p string) string {
 		switch {
 		case unicode.IsLetter(r), unicode.IsDigit(r), strings.ContainsRune("/-_.+@=()", r), r == ' ' && !edge, r == '*' && star:
 			b.WriteRune(r)
+		case strings.ContainsRune(special, r):
+			b.WriteString("[" + string(r) + "]")
 		default:
-			b.WriteByte('?')
+			b.WriteString(otherCharacter)
 		}
 	}
 	out := b.String()
