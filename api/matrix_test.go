@@ -81,6 +81,9 @@ var created = ofShop.with(statuses{agentToken: 201, agentOfShop: 201, reviewerTo
 var matrix = map[string]row{
 	"whoami":             {want: anyone},
 	"list-organizations": {want: anyone},
+
+	"create-sign-in-link": {body: `{}`, want: anyone.only(201, agentToken, agentOfShop, agentOfDepot, reviewerToken, adminToken, adminOfShop)},
+
 	"list-projects":      {want: anyone},
 	"get-project":        {want: anyone.with(statuses{agentOfDepot: 404})},
 	"set-project":        {body: `{"without_organization":false}`, want: ofShop.only(200, reviewers...)},

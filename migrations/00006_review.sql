@@ -84,13 +84,6 @@ CREATE TABLE review_changes (
 );
 CREATE INDEX review_changes_memory ON review_changes (org_id, memory_id, decision_id DESC);
 
--- What the queue is derived from is found without reading all memories.
-CREATE INDEX doubts_open ON doubts (org_id, memory_id) WHERE cleared_at IS NULL;
-CREATE INDEX doubts_stamp ON doubts (org_id, stamp_id) WHERE stamp_id IS NOT NULL AND cleared_at IS NULL;
-CREATE INDEX memories_doubted ON memories (org_id, space_id) WHERE status = 'live' AND (verify OR disputed);
-CREATE INDEX memories_unreviewed ON memories (org_id, space_id) WHERE status = 'live' AND unreviewed;
-CREATE INDEX memories_ignored ON memories (org_id, space_id, ignored_by) WHERE status = 'live' AND citations = 0 AND ignored_by > 0;
-
 -- +goose StatementBegin
 DO $$
 DECLARE t text;

@@ -318,15 +318,9 @@ func (w *work) repeated(ctx context.Context, st Stored) (Ended, error) {
 	}
 	out := Ended{SessionID: st.Name, Cited: []string{}, Unmatched: some(st.Body.Unmatched), FollowUps: []FollowUp{}, Closed: []FollowUp{},
 		Repeated: true, Redacted: []memory.Redaction{}, Warnings: []string{"it had been finished before; nothing was stored now"}}
-	shown, err := w.tx.ShownTo(ctx, st.Name)
+	ids, err := w.tx.CitedBy(ctx, st.Name)
 	if err != nil {
 		return out, err
-	}
-	var ids []uuid.UUID
-	for _, sh := range shown {
-		if sh.Cited && !slices.Contains(ids, sh.Memory) {
-			ids = append(ids, sh.Memory)
-		}
 	}
 	if st.Outcome != uuid.Nil {
 		ids = append(ids, st.Outcome)

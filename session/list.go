@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -149,7 +150,7 @@ func (s *Service) SessionReceipt(ctx context.Context, c memory.Caller, ref strin
 		if err != nil {
 			return err
 		}
-		out = Receipt{Summary: all[0], Edited: []string{}, FollowUps: []FollowUp{}, Served: []Served{}}
+		out = Receipt{Summary: all[0], Edited: []string{}, FollowUps: []FollowUp{}, Served: []Served{}, Cited: []string{}}
 		edits, err := v.Edits(ctx, []uuid.UUID{st.ID}, time.Time{})
 		if err != nil {
 			return err
@@ -180,7 +181,11 @@ func (s *Service) served(ctx context.Context, v View, c memory.Caller, st Stored
 	if err != nil {
 		return err
 	}
-	var ids []uuid.UUID
+	cited, err := v.CitedBy(ctx, st.Name)
+	if err != nil {
+		return err
+	}
+	ids := slices.Clone(cited)
 	for _, sh := range shown {
 		ids = append(ids, sh.Memory)
 	}
@@ -191,6 +196,11 @@ func (s *Service) served(ctx context.Context, v View, c memory.Caller, st Stored
 	byID := map[uuid.UUID]memory.Memory{}
 	for _, m := range memories {
 		byID[m.ID] = m
+	}
+	for _, id := range cited {
+		if m, ok := byID[id]; ok {
+			out.Cited = append(out.Cited, m.Handle)
+		}
 	}
 	for _, sh := range shown {
 		m, ok := byID[sh.Memory]

@@ -210,6 +210,7 @@ type Receipt struct {
 	FollowUps []FollowUp `json:"follow_ups"` // that it left and that are open
 	Served    []Served   `json:"served"`     // first shown first
 	Tokens    int        `json:"tokens"`     // of all that was served
+	Cited     []string   `json:"cited"`      // handles of all that it relied on, served or not
 }
 
 // Served is a memory that a session was shown.

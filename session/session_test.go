@@ -204,17 +204,23 @@ func TestFinish(t *testing.T) {
 	headers := w.remember("the gateway strips headers over 8 kB", "shop.api")
 	titled, err := w.memory.Remember(ctx, w.c, memory.RememberRequest{Title: "Keys rotate every night", Content: "the job runs at 3", Elements: []string{"shop.api"}})
 	w.must(err)
+	unshown := w.remember("coupons are checked twice", "shop.mail")
 	c := w.as("ana", "conn-1")
 	w.start(c, session.StartRequest{Task: "read headers", Elements: []string{"shop.api", "shop.web"}})
 	w.recall(c, "gateway headers")
 	w.recall(c, "keys rotate night job")
 	r := session.FinishRequest{
 		Summary: "read them; see “keys rotate every NIGHT”", Decisions: []string{"limit to 4 kB"}, FollowUps: []string{"tell the mail team", "tell the mail team"},
-		UsedMemories: []string{headers.Handle, "m-aaaaaaa", "no such title"},
+		UsedMemories: []string{headers.Handle, unshown.Handle, "m-aaaaaaa", "no such title"},
 	}
 	ended := w.finish(c, r)
-	if !slices.Equal(ended.Cited, []string{headers.Handle, titled.Memory.Handle}) || !slices.Equal(ended.Unmatched, []string{"m-aaaaaaa", "no such title"}) {
+	if !slices.Equal(ended.Cited, []string{headers.Handle, unshown.Handle, titled.Memory.Handle}) || !slices.Equal(ended.Unmatched, []string{"m-aaaaaaa", "no such title"}) {
 		t.Errorf("cited %v, unmatched %v", ended.Cited, ended.Unmatched)
+	}
+	receipt, err := w.SessionReceipt(ctx, c, ended.SessionID)
+	w.must(err)
+	if !slices.Contains(receipt.Cited, unshown.Handle) || len(receipt.Cited) != 3 {
+		t.Errorf("the receipt says it cited %v", receipt.Cited)
 	}
 	if len(ended.FollowUps) != 1 || ended.Memory == nil {
 		t.Fatalf("ended %+v", ended)

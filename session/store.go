@@ -116,6 +116,8 @@ type View interface {
 	FollowUps(ctx context.Context, project uuid.UUID, limit int) ([]FollowUp, error)
 	// ShownTo gives what a session was shown, first shown first.
 	ShownTo(ctx context.Context, session string) ([]Shown, error)
+	// CitedBy gives the memories that a session relied on, first cited first.
+	CitedBy(ctx context.Context, session string) ([]uuid.UUID, error)
 	// Tally counts what is documented and in doubt, as the knowledge map does.
 	Tally(ctx context.Context, project uuid.UUID, spaces []int32, at time.Time) (Tally, error)
 }

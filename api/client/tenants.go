@@ -27,6 +27,11 @@ func (c *Client) Whoami(ctx context.Context) (Identity, error) {
 	return read[Identity](ctx, c, request{method: http.MethodGet, path: []string{api, "whoami"}}, nil)
 }
 
+// SignInLink makes what a link to the pages of the server carries, for the holder of the token.
+func (c *Client) SignInLink(ctx context.Context) (memory.SignIn, error) {
+	return read[memory.SignIn](ctx, c, request{method: http.MethodPost, path: []string{api, "sign-in-links"}, body: struct{}{}}, nil)
+}
+
 // Version is that of the server, as its API description states it.
 func (c *Client) Version(ctx context.Context) (string, error) {
 	var description struct {

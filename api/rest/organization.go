@@ -19,6 +19,9 @@ type identity struct {
 	TokenID        uuid.UUID               `json:"token_id"`
 }
 
+// signInLink asks for a link. There is nothing to say about it.
+type signInLink struct{}
+
 type organizationList struct {
 	Organizations []memory.OrganizationInfo `json:"organizations"`
 }
@@ -47,6 +50,14 @@ func (a *API) organization() {
 			}
 			return &answer[identity]{identity{Organization: org, User: x.caller.User, Role: x.caller.Role, ProjectID: x.token.ProjectID,
 				CreateProjects: x.caller.CreateProjects, TokenID: x.token.ID}}, nil
+		})
+	add(a, endpoint{id: "create-sign-in-link", method: http.MethodPost, path: "/v1/sign-in-links", tag: tagOrganization, writes: true, status: http.StatusCreated,
+		summary: "Make a link to sign in", description: "Makes what a link to the pages of this server carries (`/sign-in?link=…`): good for one sign-in as the " +
+			"holder of the token, within five minutes. `stele open` opens one. A token of role ci has no pages.",
+		answers: "The text of the link.", example: map[string]any{}},
+		func(ctx context.Context, x *exchange, _ *JSON[signInLink]) (*answer[memory.SignIn], error) {
+			link, err := a.service.SignInLink(ctx, x.caller, x.token.ID)
+			return &answer[memory.SignIn]{link}, err
 		})
 	add(a, endpoint{id: "list-organizations", method: http.MethodGet, path: "/v1/organizations", tag: tagOrganization,
 		summary: "List organizations", description: "Lists the organizations that the token belongs to, which is one. " +

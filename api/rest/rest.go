@@ -30,6 +30,7 @@ type Service interface {
 	Organization(ctx context.Context, c memory.Caller) (memory.OrganizationInfo, error)
 	Tokens(ctx context.Context, c memory.Caller) ([]memory.Token, error)
 	CreateToken(ctx context.Context, c memory.Caller, r memory.TokenRequest) (memory.NewToken, error)
+	SignInLink(ctx context.Context, c memory.Caller, token uuid.UUID) (memory.SignIn, error)
 	RevokeToken(ctx context.Context, c memory.Caller, ref string) (memory.Token, error)
 	AuditLog(ctx context.Context, c memory.Caller, r memory.AuditRequest) (memory.AuditResponse, error)
 

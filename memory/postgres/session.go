@@ -263,6 +263,15 @@ func (v *view) ShownTo(ctx context.Context, name string) ([]session.Shown, error
 	})
 }
 
+// CitedBy implements session.View.
+func (v *view) CitedBy(ctx context.Context, name string) ([]uuid.UUID, error) {
+	rows, err := v.tx.Query(ctx, `SELECT memory_id FROM citations WHERE org_id = $1 AND session_id = $2 ORDER BY cited_at, memory_id`, v.org, name)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
 // Tally implements session.View.
 func (v *view) Tally(ctx context.Context, project uuid.UUID, spaces []int32, at time.Time) (session.Tally, error) {
 	var t session.Tally
