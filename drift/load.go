@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stele-dev/stele/c4model"
@@ -174,10 +175,26 @@ func (s Source) bind(ctx context.Context, files *treeFS, settings config.Reposit
 			add(b)
 		}
 	}
-	if len(warnings) > 0 {
+	if warnings = append(warnings, leaving(in.Model)...); len(warnings) > 0 {
 		m := *in.Model // the caller's stays as it is
 		m.Warnings = append(slices.Clone(m.Warnings), warnings...)
 		in.Model = &m
 	}
 	return nil
+}
+
+// leaving warns of links of elements that lead out of the repository, which bind nothing: without a word the element would only
+// show as unbound.
+func leaving(m *c4model.Model) []c4model.Warning {
+	var out []c4model.Warning
+	for _, e := range m.Elements {
+		link, _, _ := strings.Cut(strings.TrimSpace(e.URL), "#")
+		if strings.Contains(link, ":") || strings.HasPrefix(link, "/") {
+			continue // an address, and not a path
+		}
+		if inside := path.Join(path.Dir(e.Source.File), link); inside == ".." || strings.HasPrefix(inside, "../") {
+			out = append(out, c4model.Warning{Position: e.Source, Message: fmt.Sprintf("the link of %s names no files of the repository: %q leads out of it", e.Key, e.URL)})
+		}
+	}
+	return out
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -116,11 +115,7 @@ func TestEvaluateIsWhatGitSays(t *testing.T) {
 				w.step()
 			}
 			g := gittest.New(t)
-			cmd := exec.CommandContext(t.Context(), "git", "fast-import", "--quiet", "--force")
-			cmd.Dir, cmd.Stdin = g.Dir, &w.stream
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
+			g.Import(w.stream.String())
 			head := g.Git("rev-parse", "b0")
 			commits := strings.Fields(g.Git("rev-list", "--all"))
 			repo, err := git.Open(t.Context(), g.Dir)

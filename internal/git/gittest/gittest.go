@@ -157,6 +157,12 @@ func (r *Repo) Commit(message string) *Repo {
 	return r
 }
 
+// Import reads a stream of git fast-import, in which a history of many commits costs one process.
+func (r *Repo) Import(stream string) *Repo {
+	r.git([]byte(stream), "fast-import", "--quiet", "--force")
+	return r
+}
+
 // Branch makes a branch where HEAD is and checks it out.
 func (r *Repo) Branch(name string) *Repo {
 	r.t.Helper()
