@@ -18,7 +18,7 @@ func TestMemoryPage(t *testing.T) {
 	mine := w.remember(w.acme, memory.RememberRequest{Content: "Root alone knows.", Scope: memory.Personal})
 	v := w.visit(w.acme, memory.RoleAgent)
 	v.get("/p/shop/memories/"+old.Handle).shows(t, "Prices", "superseded by", m.Handle, "!<script>alert", "!href=\"javascript:")
-	v.get("/p/shop/memories/"+m.Handle).shows(t, "Prices are in tenths", "/elements/shop.web", "leads nowhere yet", "What happened", "Versions", "Does it hold?", "!Retire")
+	v.get("/p/shop/memories/"+m.Handle).shows(t, "Prices are in tenths", "/elements/shop.web", "leads nowhere yet", "What happened", "Does it hold?", "!Retire")
 	for _, handle := range []string{secret.Handle, mine.Handle, "m-0000000"} {
 		if got := v.get("/p/shop/memories/" + handle); got.status != http.StatusNotFound {
 			t.Errorf("%s: %d", handle, got.status)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -323,6 +324,8 @@ func suggested(findings []found) []string {
 
 // historyView is a page of decisions.
 type historyView struct {
+	Author, Memory string // what it is narrowed to
+
 	Decisions []decided
 	Done      *decided
 	Rest      string
@@ -333,11 +336,11 @@ func (p *Pages) historyPage(v *visit) error { return p.showHistory(v, http.Statu
 
 func (p *Pages) showHistory(v *visit, code int, wrong *problem.Error) error {
 	q := v.r.URL.Query()
-	past, err := p.Service.ReviewHistory(v.ctx(), v.caller, review.HistoryRequest{Author: q.Get("author"), Memory: q.Get("memory"), Cursor: q.Get("cursor"), Limit: shownDecisions})
+	past, err := p.Service.ReviewHistory(v.ctx(), v.caller, review.HistoryRequest{Author: strings.TrimSpace(q.Get("author")), Memory: strings.TrimSpace(q.Get("memory")), Cursor: q.Get("cursor"), Limit: shownDecisions})
 	if err != nil {
 		return err
 	}
-	view := historyView{Decisions: decisionsFor(v, past.Decisions, address(v, v.place("review", "history"), "done")), Wrong: wrong}
+	view := historyView{Author: q.Get("author"), Memory: q.Get("memory"), Decisions: decisionsFor(v, past.Decisions, address(v, v.place("review", "history"), "done")), Wrong: wrong}
 	if past.NextCursor != "" {
 		view.Rest = with(address(v, v.place("review", "history"), "done", "cursor"), "cursor", past.NextCursor)
 	}

@@ -77,6 +77,7 @@ func TestReviewQueue(t *testing.T) {
 	twice.says(t, `role="alert"`, "decided this on", "1 open item")
 	v.undo(t, after).shows(t, "2 open items of 2 causes", "!decided in the last day")
 	v.get("/p/shop/review/history").shows(t, "confirmed", "the reviewer", `class="undone"`, "taken back")
+	v.get("/p/shop/review/history?author=nobody").shows(t, "Nothing has been decided yet")
 	for _, m := range []memory.Memory{first, second} {
 		if now := w.memory(w.acme, m.Handle); now.Confirmations != 0 || len(now.Flags) != 1 {
 			t.Errorf("%+v", now)
