@@ -84,7 +84,7 @@ func assign(in *Input, el *elements, attributes *attributes) *files {
 		case git.Symlink:
 			links++
 			continue
-		case git.Regular, git.Executable:
+		case git.Regular, git.Executable, git.Folder: // folders are in no tree
 		}
 		f := &file{Entry: e, language: imports.LanguageOf(e.Path), test: imports.IsTest(e.Path), covering: ownership.Covering(e.Path)}
 		named := in.Root // what a binding names itself is not foreign, whatever it is called

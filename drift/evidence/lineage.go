@@ -86,7 +86,7 @@ func (s *Searcher) renames(ctx context.Context, from, to *Snapshot) (map[string]
 	err := s.differ(from.tree, to.tree, "", func(sign byte, e git.Entry) {
 		came = came || sign == '+'
 		differences.WriteByte(sign)
-		differences.WriteByte(byte(e.Mode))
+		differences.WriteRune(rune(e.Mode))
 		differences.WriteString(e.Blob)
 		differences.WriteString(e.Path)
 		differences.WriteByte(0)
@@ -137,7 +137,7 @@ func (s *Searcher) differ(a, b, dir string, use func(sign byte, e git.Entry)) er
 		return err
 	}
 	for i, j := 0, 0; i < len(was) || j < len(is); {
-		order := 0
+		var order int
 		switch {
 		case j == len(is):
 			order = -1

@@ -74,7 +74,8 @@ func (s *Searcher) evaluate(ctx context.Context, head string, watched []Watched,
 			s.Want(Claim{Text: c.Text, Kind: c.Kind})
 		}
 	}
-	e := &evaluator{s: s, commits: map[string]string{}, bound: map[string]map[string][]git.Entry{}, trees: map[treeKey]string{}, parents: map[string]string{}, changed: map[changeKey]bool{}}
+	e := &evaluator{s: s, commits: map[string]string{}, bound: map[string]map[string][]git.Entry{}, trees: map[treeKey]string{},
+		parents: map[string]string{}, changed: map[changeKey]bool{}}
 	var err error
 	if e.now, err = s.At(ctx, head); err != nil {
 		return nil, err

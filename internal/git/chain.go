@@ -98,7 +98,7 @@ func (c *Chain) read(from int, known func(string) (bool, error)) (to int, last b
 	return to, false, nil
 }
 
-func (c *Chain) pull() (Change, error, bool) { //nolint:staticcheck // the order of iter.Pull2
+func (c *Chain) pull() (Change, error, bool) {
 	if c.ended {
 		return Change{}, nil, false
 	}
