@@ -111,7 +111,7 @@ func New(o Options) (*Server, error) {
 	// These two hold no token, so that all who call them share one bound.
 	mux.Handle("POST /v1/webhooks/github", shared(http.HandlerFunc(o.Webhook.serve)))
 	mux.Handle("GET /v1/badges/{organization}/{project}/{secret}/{what}", shared(http.HandlerFunc(badges{o.Service}.serve)))
-	web.New(web.Options{Service: o.Service, Log: o.Log, Version: o.Version, Signed: gate.WrapBy, Limited: shared, Within: func(h http.Handler) http.Handler {
+	web.New(web.Options{Service: o.Service, Log: o.Log, Version: o.Version, Signed: gate.WrapBy, Limited: shared, RunDrift: o.RunDrift, Within: func(h http.Handler) http.Handler {
 		return noteUser(bounded(busy, doors.Streams, m.refused, h))
 	}}).Register(mux)
 	mux.HandleFunc("GET /healthz", s.health.live)

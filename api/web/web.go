@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/stele-dev/stele/api/auth"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
@@ -24,6 +26,7 @@ type Service interface {
 	memoryService
 	recallService
 	reviewService
+	driftService
 }
 
 // Options of the pages.
@@ -37,6 +40,8 @@ type Options struct {
 	Within func(http.Handler) http.Handler
 	// Limited bounds what anyone may ask without a token.
 	Limited func(http.Handler) http.Handler
+	// RunDrift has a project compared with its code soon; nil: this server reads no repositories.
+	RunDrift func(ctx context.Context, org, project uuid.UUID) error
 }
 
 // Pages answers the requests of browsers. It is safe for concurrent use.
@@ -66,6 +71,7 @@ func (p *Pages) Register(mux *http.ServeMux) {
 	p.registerMemory(mux)
 	p.registerRecall(mux)
 	p.registerReview(mux)
+	p.registerDrift(mux)
 }
 
 // visit is one request for a page.

@@ -34,7 +34,7 @@ type tenant struct {
 	tokens map[memory.Role]string
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, change ...func(*api.Options)) *world {
 	t.Helper()
 	master, err := secret.GenerateMaster()
 	if err != nil {
@@ -44,6 +44,9 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, service: api.NewDomain(memory.New(store, memory.Options{}), store)}
 	o := api.Options{Service: w.service, Version: "test"}
 	o.Limits.PerToken, o.Limits.Burst = 1_000_000, 1_000_000
+	for _, c := range change {
+		c(&o)
+	}
 	server, err := api.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +124,7 @@ func (w *world) run(n tenant, commit string, before []string, findings ...drift.
 	score := 100 - len(findings)
 	_, err := w.service.PushRun(context.Background(), n.Caller, memory.RunPush{Repository: "example.org/shop", Branch: "main", DefaultBranch: "main", Tracked: true,
 		Ancestors: append([]string{commit}, before...),
-		Report:    drift.Report{Status: drift.Checked, Score: &score, Commit: commit, InputHash: commit, EngineVersion: 1, History: "full", Findings: findings}})
+		Report:    drift.Report{Status: drift.Checked, Score: &score, Passed: score, Weight: 100, Commit: commit, InputHash: commit, EngineVersion: 1, History: "full", Findings: findings}})
 	w.must(err)
 }
 
