@@ -74,7 +74,7 @@ func TestKeysClearDoubts(t *testing.T) {
 		action review.Action
 	}{{"c", review.Confirm}, {"r", review.Retire}, {"s", review.Snooze}, {"x", review.Keep}, {"jc", review.Confirm}}
 	for i, k := range keys {
-		for _, key := range strings.Split(k.key, "") {
+		for key := range strings.SplitSeq(k.key, "") {
 			w.does(ctx, "press "+key, chromedp.KeyEvent(key))
 		}
 		w.does(ctx, "after "+k.key, reads(fmt.Sprintf("%d of 6 decided", i+1)))

@@ -336,11 +336,12 @@ func (p *Pages) historyPage(v *visit) error { return p.showHistory(v, http.Statu
 
 func (p *Pages) showHistory(v *visit, code int, wrong *problem.Error) error {
 	q := v.r.URL.Query()
-	past, err := p.Service.ReviewHistory(v.ctx(), v.caller, review.HistoryRequest{Author: strings.TrimSpace(q.Get("author")), Memory: strings.TrimSpace(q.Get("memory")), Cursor: q.Get("cursor"), Limit: shownDecisions})
+	view := historyView{Author: strings.TrimSpace(q.Get("author")), Memory: strings.TrimSpace(q.Get("memory")), Wrong: wrong}
+	past, err := p.Service.ReviewHistory(v.ctx(), v.caller, review.HistoryRequest{Author: view.Author, Memory: view.Memory, Cursor: q.Get("cursor"), Limit: shownDecisions})
 	if err != nil {
 		return err
 	}
-	view := historyView{Author: q.Get("author"), Memory: q.Get("memory"), Decisions: decisionsFor(v, past.Decisions, address(v, v.place("review", "history"), "done")), Wrong: wrong}
+	view.Decisions = decisionsFor(v, past.Decisions, address(v, v.place("review", "history"), "done"))
 	if past.NextCursor != "" {
 		view.Rest = with(address(v, v.place("review", "history"), "done", "cursor"), "cursor", past.NextCursor)
 	}

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -31,22 +32,22 @@ func (p page) forms() []url.Values {
 	return out
 }
 
-// formOf is the first form that decides about something, with an action.
-func (p page) formOf(t *testing.T, field, value string, action review.Action) url.Values {
+// formOf is the first form that has a field and leaves the action to its buttons, with one pressed.
+func (p page) formOf(t *testing.T, field string, action review.Action) url.Values {
 	t.Helper()
 	for _, f := range p.forms() {
-		if f.Has(field) && (value == "" || f.Get(field) == value) && !f.Has("action") {
+		if f.Has(field) && !f.Has("action") {
 			f.Set("action", string(action))
 			return f
 		}
 	}
-	t.Fatalf("no form of %s %s in\n%s", field, value, p.body)
+	t.Fatalf("no form of a %s in\n%s", field, p.body)
 	return nil
 }
 
 func (v *visitor) undo(t *testing.T, p page) page {
 	t.Helper()
-	form := p.formOf(t, "decision", "", "")
+	form := p.formOf(t, "decision", "")
 	return v.post("/p/shop/review/undo", form)
 }
 
@@ -64,7 +65,7 @@ func TestReviewQueue(t *testing.T) {
 	if got := v.get("/p/shop/review?reason=nonsense"); got.status != http.StatusBadRequest {
 		t.Errorf("a reason that is none: %d", got.status)
 	}
-	form := all.formOf(t, "group", "", review.Confirm)
+	form := all.formOf(t, "group", review.Confirm)
 	after := v.post("/p/shop/review/decide", form)
 	after.shows(t, "1 of 2 decided", "1 open item of 1 cause", "confirmed", "Undo")
 	if !strings.HasPrefix(after.path, "/p/shop/review?all=1&at=0&done=") {
@@ -94,13 +95,13 @@ func TestAgentsReview(t *testing.T) {
 	p := v.get("/p/shop/review?all=1")
 	p.shows(t, `value="confirm"`, `!value="retire"`, `!value="snooze"`, "!<summary data-key")
 	for _, action := range []review.Action{review.Retire, review.Keep, review.Snooze, review.AcceptBinding, review.Promote} {
-		got := v.post("/p/shop/review/decide", p.formOf(t, "group", "", action))
+		got := v.post("/p/shop/review/decide", p.formOf(t, "group", action))
 		if got.status != http.StatusForbidden {
 			t.Errorf("%s: %d", action, got.status)
 		}
 		got.says(t, `role="alert"`, "1 open item")
 	}
-	v.post("/p/shop/review/decide", p.formOf(t, "group", "", review.Confirm)).shows(t, "0 open items")
+	v.post("/p/shop/review/decide", p.formOf(t, "group", review.Confirm)).shows(t, "0 open items")
 }
 
 // Every action that one memory can be settled by, from its group's page, and the way back from each.
@@ -124,10 +125,8 @@ func TestEachActionCanBeUndone(t *testing.T) {
 	} {
 		p := v.get(group)
 		p.shows(t, "The gate counts wrong tokens", "not since the rewrite", "disputed")
-		form := p.formOf(t, "item", "", test.action)
-		for name, values := range test.more {
-			form[name] = values
-		}
+		form := p.formOf(t, "item", test.action)
+		maps.Copy(form, test.more)
 		done := v.post("/p/shop/review/decide", form)
 		done.shows(t, test.says, "Undo")
 		v.undo(t, done)
@@ -135,7 +134,7 @@ func TestEachActionCanBeUndone(t *testing.T) {
 			t.Errorf("after %s was taken back: %+v", test.action, now)
 		}
 	}
-	wrong := v.get(group).formOf(t, "item", "", review.Edit)
+	wrong := v.get(group).formOf(t, "item", review.Edit)
 	wrong.Set("content", strings.Repeat("too long ", 3000))
 	got := v.post("/p/shop/review/decide", wrong)
 	if got.status != http.StatusBadRequest {
@@ -159,20 +158,20 @@ func TestReviewInBulk(t *testing.T) {
 	p := v.get(group)
 	p.shows(t, "All 24 together", "A decision about so many needs a reason", "Imported rule 23", "&amp;from=20")
 	v.get(group+"&from=20").shows(t, "Those before")
-	form := p.formOf(t, "group", "", review.Retire)
+	form := p.formOf(t, "group", review.Retire)
 	without := v.post("/p/shop/review/decide", form)
 	if without.status != http.StatusBadRequest {
 		t.Errorf("without a reason: %d", without.status)
 	}
 	without.says(t, `role="alert"`, "needs a reason")
 
-	ticked := v.get(group).formOf(t, "group", "", review.Retire)
+	ticked := v.get(group).formOf(t, "group", review.Retire)
 	for _, id := range regexp.MustCompile(`name="item" value="([^"]+)" form="together"`).FindAllStringSubmatch(p.body, 2) {
 		ticked.Add("item", id[1])
 	}
 	v.post("/p/shop/review/decide", ticked).shows(t, "All 22 together", "2 of 24 decided")
 
-	form = v.get(group).formOf(t, "group", "", review.Retire)
+	form = v.get(group).formOf(t, "group", review.Retire)
 	form.Set("reason", "the ports are free since the move")
 	all := v.post("/p/shop/review/decide", form)
 	all.shows(t, "22 in all", "24 of 24 decided", "the ports are free", "Nothing is open")
@@ -187,7 +186,7 @@ func TestReviewOfTwoThatSayTheSame(t *testing.T) {
 	v := w.visit(w.acme, memory.RoleReviewer)
 	p := v.get("/p/shop/review?all=1")
 	p.shows(t, "retries three times", "retries four times", "Merge into "+two.Handle, "Merge into a new text")
-	form := p.formOf(t, "group", "", review.Merge)
+	form := p.formOf(t, "group", review.Merge)
 	form.Set("into", two.Handle)
 	done := v.post("/p/shop/review/decide", form)
 	done.shows(t, "merged", "0 open items")
@@ -209,7 +208,7 @@ func TestReviewOfWhatMovedAndWhatLeft(t *testing.T) {
 	p.shows(t, "What the run found", "- api/**", "+ server/**", "Move it", "Ana", second)
 	queue := v.get("/p/shop/review?all=1")
 	queue.shows(t, "Accept binding")
-	done := v.post("/p/shop/review/decide", queue.formOf(t, "group", "", review.AcceptBinding))
+	done := v.post("/p/shop/review/decide", queue.formOf(t, "group", review.AcceptBinding))
 	done.shows(t, "bound to where the files went", "0 open items")
 	v.get("/p/shop/elements/shop.api").shows(t, "server/**")
 	v.undo(t, done).shows(t, "1 open item")
@@ -219,7 +218,7 @@ func TestReviewOfWhatMovedAndWhatLeft(t *testing.T) {
 	group = groupLink.FindString(queue.body)
 	p = v.get(group)
 	p.shows(t, "left the model", `<option value="shop.web">`)
-	form := p.formOf(t, "item", "", review.Reattach)
+	form := p.formOf(t, "item", review.Reattach)
 	form.Set("elements", "shop.web, ")
 	v.post("/p/shop/review/decide", form).shows(t, "reattached")
 	if now := w.memory(w.acme, m.Handle); len(now.Elements) != 1 || now.Elements[0].Key != "shop.web" {
