@@ -30,5 +30,6 @@ type Store interface {
 
 // NewDomain puts the other domain packages beside memory, on the same database.
 func NewDomain(m *memory.Service, s Store) Domain {
-	return Domain{MemoryService: m, SessionService: session.New(m, s), ReviewService: review.New(m, s)}
+	sessions := session.New(m, s)
+	return Domain{MemoryService: m.WithWorkers(sessions), SessionService: sessions, ReviewService: review.New(m, s)}
 }

@@ -84,11 +84,11 @@ var matrix = map[string]row{
 
 	"create-sign-in-link": {body: `{}`, want: anyone.only(201, agentToken, agentOfShop, agentOfDepot, reviewerToken, adminToken, adminOfShop)},
 
-	"list-projects":      {want: anyone},
-	"get-project":        {want: anyone.with(statuses{agentOfDepot: 404})},
-	"set-project":        {body: `{"without_organization":false}`, want: ofShop.only(200, reviewers...)},
-	"create-project":     {body: `{"name":"{new}"}`, want: anyone.only(201, ciCreating, reviewerToken, adminToken)},
-	"add-identities":     {body: `{"identities":["remote:example.org/{new}"]}`, want: anyone.with(statuses{agentOfDepot: 404}).only(200, ciCreating, reviewerToken, adminToken)},
+	"list-projects":  {want: anyone},
+	"get-project":    {want: anyone.with(statuses{agentOfDepot: 404})},
+	"set-project":    {body: `{"without_organization":false}`, want: ofShop.only(200, reviewers...)},
+	"create-project": {body: `{"name":"{new}"}`, want: anyone.only(201, ciCreating, reviewerToken, adminToken)},
+	"add-identities": {body: `{"identities":["remote:example.org/{new}"]}`, want: anyone.with(statuses{agentOfDepot: 404}).only(200, ciCreating, reviewerToken, adminToken)},
 
 	"list-tokens":    {want: anyone.only(200, adminToken)},
 	"create-token":   {body: `{"name":"{new}","role":"agent"}`, want: anyone.only(201, adminToken)},

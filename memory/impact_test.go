@@ -56,7 +56,7 @@ func newMill(t *testing.T) (*world, *millers) {
 	_, err := w.ImportModel(context.Background(), w.c, millModel())
 	w.must(err)
 	m := &millers{}
-	w.Service = memory.New(w.h.store, memory.Options{Workers: m, Now: w.Now})
+	w.Service = memory.New(w.h.store, memory.Options{Now: w.Now}).WithWorkers(m)
 	return w, m
 }
 

@@ -48,6 +48,14 @@ func (s *Service) ShowRecords(ctx context.Context, v View, c Caller, ids []uuid.
 	return s.Present(ctx, v, c, slices.DeleteFunc(recs, func(r Record) bool { return !c.sees(&r) }))
 }
 
+// ToldSpaces gives the ids of the spaces that a project is told of, without anybody's personal ones: its own, and the
+// organization's unless the project does without them.
+func ToldSpaces(ctx context.Context, v View, project uuid.UUID) ([]int32, error) {
+	keys := []SpaceKey{{Project, project.String()}, {Organization, ""}}
+	spaces, err := v.Spaces(ctx, keys)
+	return orderedSpaceIDs(spaces, keys), err
+}
+
 // Impress records what the caller's session was shown.
 func (s *Service) Impress(ctx context.Context, c Caller, shown []Impression) error {
 	return s.impress(ctx, c, shown)

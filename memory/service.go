@@ -35,7 +35,6 @@ type Options struct {
 	// the histories of six projects, 50 was right in 0.48 of its alarms and 90 in 0.56 of nine: no rule that is wrong more
 	// often than right doubts by default (docs/staleness.md). Recall says how much changed in any case.
 	RewriteDoubt int
-	Workers      Workers          // knows who works where; default nobody does
 	Branches     Branches         // sees whether a branch has a commit; default nobody does
 	Now          func() time.Time // the clock; default time.Now, cut to microseconds as PostgreSQL keeps them
 }
@@ -45,7 +44,7 @@ const defaultEmbedWait = 250 * time.Millisecond
 
 // New makes a Service on a Store.
 func New(store Store, o Options) *Service {
-	s := &Service{store: store, embedder: o.Embedder, ranking: DefaultRanking(), wait: o.EmbedWait, branches: o.Branches, workers: o.Workers, rewriteDoubt: o.RewriteDoubt, now: o.Now}
+	s := &Service{store: store, embedder: o.Embedder, ranking: DefaultRanking(), wait: o.EmbedWait, branches: o.Branches, rewriteDoubt: o.RewriteDoubt, now: o.Now}
 	if s.embedder == nil {
 		s.embedder = embedding.None{}
 	}

@@ -23,6 +23,13 @@ type Workers interface {
 	WorkOn(ctx context.Context, c Caller, elements []uuid.UUID) ([]Work, error)
 }
 
+// WithWorkers is the service, knowing who works where. Who knows is made from the service, so it comes afterwards.
+func (s *Service) WithWorkers(w Workers) *Service {
+	with := *s
+	with.workers = w
+	return &with
+}
+
 // maxWork bounds who is named: whoever is among more asks for the list of sessions.
 const maxWork = 10
 

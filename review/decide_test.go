@@ -609,3 +609,12 @@ func TestHistory(t *testing.T) {
 		t.Error("the reason outlives the memory that was erased")
 	}
 }
+
+// The id that is none is no decision, and not the newest one.
+func TestUndoOfNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if _, err := w.UndoReview(context.Background(), w.c, uuid.Nil.String()); !problem.Is(err, problem.Invalid) {
+		t.Errorf("undone: %v", err)
+	}
+}

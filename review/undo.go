@@ -18,7 +18,7 @@ import (
 // says what the first said.
 func (s *Service) UndoReview(ctx context.Context, c memory.Caller, decision string) (Decision, error) {
 	id, err := uuid.Parse(decision)
-	if err != nil {
+	if err != nil || id == uuid.Nil { // which would be any decision
 		return Decision{}, problem.Invalidf("decision", "%q is no id of a decision", clip(decision)).Fix("take it from the history of reviews")
 	}
 	var out Decision

@@ -261,13 +261,9 @@ const mostConflicts = 5
 func (b *briefing) standing(ctx context.Context, conflicts []Conflict) error {
 	var t Tally
 	if err := b.view(ctx, b.caller, func(v View) error {
-		spaces, err := v.Spaces(ctx, []memory.SpaceKey{projectSpace(b.session.Project), {Scope: memory.Organization}})
+		ids, err := memory.ToldSpaces(ctx, v, b.session.Project)
 		if err != nil {
 			return err
-		}
-		ids := make([]int32, len(spaces))
-		for i, sp := range spaces {
-			ids[i] = sp.ID
 		}
 		t, err = v.Tally(ctx, b.session.Project, ids, b.now)
 		return err

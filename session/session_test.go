@@ -502,3 +502,25 @@ func TestErasedOutcomeLeavesNoWords(t *testing.T) {
 		t.Errorf("briefing:\n%s", next.Briefing)
 	}
 }
+
+// Who asks what an element affects, or how to go about a task, learns who works there, and is not told of themselves.
+func TestWorkOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := context.Background()
+	knowing := w.memory.WithWorkers(w.Service)
+	ben := w.start(w.as("ben", "conn-2"), session.StartRequest{Task: "rotate keys", Elements: []string{"shop.api", "shop.web"}})
+	w.pass(time.Minute)
+	own := w.as("ana", "conn-1")
+	mine := w.start(own, session.StartRequest{Task: "mine", Elements: []string{"shop.api"}})
+	own.Session = mine.SessionID
+	out, err := knowing.Impact(ctx, own, memory.ImpactRequest{Element: "shop.api"})
+	w.must(err)
+	if len(out.Work) != 1 || out.Work[0].Session != ben.SessionID || out.Work[0].Task != "rotate keys" || !slices.Contains(out.Work[0].Elements, "shop.api") {
+		t.Errorf("at work: %+v", out.Work)
+	}
+	w.pass(session.Lifetime)
+	if out, err = knowing.Impact(ctx, own, memory.ImpactRequest{Element: "shop.api"}); err != nil || len(out.Work) != 0 {
+		t.Errorf("after they fell silent: %+v, %v", out.Work, err)
+	}
+}

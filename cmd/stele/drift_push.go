@@ -186,7 +186,11 @@ func (p *printer) pushed(r memory.RunAnswer) {
 		if !r.Tracked {
 			verb = "would be put in doubt"
 		}
-		p.line("%s%s %s:", indent, count(n, "memory"), verb)
+		distinct := map[string]bool{} // a memory may have several causes
+		for _, d := range r.Doubted {
+			distinct[d.Handle] = true
+		}
+		p.line("%s%s %s:", indent, count(len(distinct), "memory"), verb)
 		for _, d := range r.Doubted[:min(n, maxShownChanges)] {
 			p.line("%s", short(indent+indent+doubtLine(d), p.width))
 		}
