@@ -27,6 +27,7 @@ type Service interface {
 	recallService
 	reviewService
 	driftService
+	sessionService
 }
 
 // Options of the pages.
@@ -72,6 +73,7 @@ func (p *Pages) Register(mux *http.ServeMux) {
 	p.registerRecall(mux)
 	p.registerReview(mux)
 	p.registerDrift(mux)
+	p.registerSessions(mux)
 }
 
 // visit is one request for a page.
