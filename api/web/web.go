@@ -28,6 +28,7 @@ type Service interface {
 	reviewService
 	driftService
 	sessionService
+	settingsService
 }
 
 // Options of the pages.
@@ -74,6 +75,7 @@ func (p *Pages) Register(mux *http.ServeMux) {
 	p.registerReview(mux)
 	p.registerDrift(mux)
 	p.registerSessions(mux)
+	p.registerSettings(mux)
 }
 
 // visit is one request for a page.
