@@ -12,8 +12,9 @@ import (
 // The chart's own units; the page stretches it to what room there is.
 const (
 	chartWidth  = 1000.0
-	chartHeight = 100.0 // one a point of the score
-	chartStyles = 4     // kinds of lines that a sheet tells apart
+	chartHeight = 100.0
+	mostScore   = 100
+	chartStyles = 4 // kinds of lines that a sheet tells apart
 )
 
 // chart is the score of tracked runs over the time of their commits.
@@ -21,6 +22,16 @@ type chart struct {
 	Series   []series
 	From, To time.Time
 	Points   int
+	Low      int // score at the bottom: a ten well below the lowest, so that small changes show
+}
+
+// Middle is the score half way up.
+func (c chart) Middle() int { return (c.Low + mostScore) / 2 }
+
+// floorOf is the bottom of a chart whose lowest score is this.
+func floorOf(lowest int) int {
+	const step = 10
+	return max(0, (lowest/step-1)*step)
 }
 
 // series is the line of one repository.
@@ -43,6 +54,7 @@ type point struct {
 func chartOf(runs []memory.RunSummary) chart {
 	byRepository := map[string][]point{}
 	var out chart
+	lowest := mostScore
 	for _, r := range runs {
 		if r.Score == nil {
 			continue
@@ -58,8 +70,10 @@ func chartOf(runs []memory.RunSummary) chart {
 			out.To = pt.At
 		}
 		out.Points++
+		lowest = min(lowest, *r.Score)
 		byRepository[r.Repository] = append(byRepository[r.Repository], pt)
 	}
+	out.Low = floorOf(lowest)
 	span := out.To.Sub(out.From)
 	repositories := make([]string, 0, len(byRepository))
 	for name := range byRepository {
@@ -76,7 +90,7 @@ func chartOf(runs []memory.RunSummary) chart {
 			if span > 0 {
 				x = chartWidth * float64(points[k].At.Sub(out.From)) / float64(span)
 			}
-			points[k].X, points[k].Y = coordinate(x), coordinate(chartHeight-float64(*points[k].Score))
+			points[k].X, points[k].Y = coordinate(x), coordinate(chartHeight*float64(mostScore-*points[k].Score)/float64(mostScore-out.Low))
 			if k > 0 {
 				line.WriteByte(' ')
 			}

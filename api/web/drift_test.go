@@ -61,7 +61,7 @@ func TestRunDriftNow(t *testing.T) {
 		}
 	})
 	agent, reviewer := w.visit(w.acme, memory.RoleAgent), w.visit(w.acme, memory.RoleReviewer)
-	agent.get("/p/shop/drift").shows(t, "!Run now", "!does not run it")
+	agent.get("/p/shop/drift").shows(t, "!Run now", "!cannot be run from here")
 	if p := agent.post("/p/shop/drift/run", url.Values{}); p.status != http.StatusForbidden {
 		t.Errorf("an agent has the server run: %d", p.status)
 	}
