@@ -126,7 +126,7 @@ func TestHeaderTricks(t *testing.T) {
 		"folded":               {"GET /v1/whoami HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer\r\n " + w.acme.tokens[adminToken] + "\r\n\r\n", "200"},
 		"another method":       {"GET /v1/projects HTTP/1.1\r\nHost: localhost\r\nX-HTTP-Method-Override: DELETE\r\n" + auth + "\r\n", "200"},
 		"trace":                {"TRACE /v1/whoami HTTP/1.1\r\nHost: localhost\r\n" + auth + "\r\n", "405"},
-		"connect":              {"CONNECT localhost:5432 HTTP/1.1\r\nHost: localhost:5432\r\n\r\n", "404"},
+		"connect":              {"CONNECT localhost:5432 HTTP/1.1\r\nHost: localhost:5432\r\n\r\n", "405"},
 	} {
 		if got := raw(t, w, c.request); !strings.Contains(got, " "+c.want) {
 			t.Errorf("%s: %q, want %s", name, got, c.want)

@@ -13,7 +13,9 @@ type Domain struct {
 	*ReviewService
 }
 
-// Names under which the services are parts of a Domain.
+// The names under which the services are parts of a Domain.
+//
+//nolint:revive // one comment for the three
 type (
 	MemoryService  = memory.Service
 	SessionService = session.Service

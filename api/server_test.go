@@ -21,12 +21,12 @@ import (
 func TestOpenPaths(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for path, want := range map[string]string{"/healthz": `"ok"`, "/readyz": `"ready":true`, "/openapi.json": `"3.1.0"`, "/docs": "<html"} {
+	for path, want := range map[string]string{"/healthz": `"ok"`, "/readyz": `"ready":true`, "/openapi.json": `"3.1.0"`, "/docs": "<html", "/sign-in": "<html", "/": "Sign in"} {
 		if got := w.send("", http.MethodGet, path, nil); got.status != 200 || !strings.Contains(got.body, want) {
 			t.Errorf("%s: %d %.200s", path, got.status, got.body)
 		}
 	}
-	for _, path := range []string{"/", "/v1", "/v1/nothing", "/metrics", "/mcp", "/mcp/p/shop", "/debug/pprof/", "/v1/../healthz/x", "/%2e%2e/etc/passwd"} {
+	for _, path := range []string{"/v1", "/v1/nothing", "/metrics", "/mcp", "/mcp/p/shop", "/debug/pprof/", "/v1/../healthz/x", "/%2e%2e/etc/passwd"} {
 		if got := w.send("", http.MethodGet, path, nil); got.status != 401 {
 			t.Errorf("%s without a token: %d %.200s", path, got.status, got.body)
 		}

@@ -183,7 +183,7 @@ func TestSimilarPairsAreNoted(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	conflicts := func(w *world) (out []string) {
-		conn := w.h.database.ConnectAdmin(t)
+		conn := w.h.database.ConnectAdmin(t) //nolint:contextcheck // it has the test's
 		rows, err := conn.Query(ctx, `SELECT source || ' ' || m.handle || ' ' || o.handle FROM conflicts c
 			JOIN memories m ON m.memory_id = c.memory_id JOIN memories o ON o.memory_id = c.other_id ORDER BY 1`)
 		w.must(err)

@@ -23,12 +23,7 @@ type hosting struct {
 }
 
 func (h hosting) Contains(_ context.Context, _, branch, commit string) (bool, error) {
-	for _, c := range h.branches[branch] {
-		if c == commit {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.Contains(h.branches[branch], commit), nil
 }
 
 func (h hosting) DefaultBranch(context.Context, string) (string, error) {

@@ -168,7 +168,7 @@ func (p *Checkpoint) clean() ([]memory.Redaction, error) {
 	return out, nil
 }
 
-func (p Checkpoint) empty() bool {
+func (p *Checkpoint) empty() bool {
 	return p.Summary == "" && len(p.Decisions)+len(p.FollowUps) == 0
 }
 

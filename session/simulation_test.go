@@ -47,12 +47,11 @@ type agent struct {
 	random   *rand.Rand
 	caller   memory.Caller
 
-	name    string          // of its session
-	leases  map[string]bool // elements
-	served  map[string]bool // whole, by recall
-	point   bool            // it made a checkpoint
-	outcome bool            // it expired with one
-	over    bool
+	name   string          // of its session
+	leases map[string]bool // elements
+	served map[string]bool // whole, by recall
+	point  bool            // it made a checkpoint
+	over   bool
 }
 
 func (a *agent) start(ctx context.Context, elements []string) error {

@@ -141,8 +141,8 @@ type Tx interface {
 	TakeLeases(ctx context.Context, s Stored, leases []HeldLease) error
 	// ReleaseLeases ends the leases of a session.
 	ReleaseLeases(ctx context.Context, session uuid.UUID, at time.Time) error
-	// NoteEdits keeps files that a session edited, at most most of them.
-	NoteEdits(ctx context.Context, session uuid.UUID, paths []string, at time.Time, most int) error
+	// NoteEdits keeps files that a session edited, not more than limit of them.
+	NoteEdits(ctx context.Context, session uuid.UUID, paths []string, at time.Time, limit int) error
 	OpenFollowUps(ctx context.Context, s Stored, texts []string, at time.Time) error
 	// CloseFollowUps closes follow-ups; those of a session alone when no ids are given.
 	CloseFollowUps(ctx context.Context, ids []uuid.UUID, by uuid.UUID, at time.Time) error

@@ -182,7 +182,7 @@ func (g *Gate) refusal(r *http.Request, reason string, err error) *problem.Error
 	p, ok := problem.As(err)
 	if !ok {
 		if r.Context().Err() != nil {
-			return nil
+			return nil //nolint:nilerr // nobody waits for an answer
 		}
 		g.Log.ErrorContext(r.Context(), "a token could not be looked up", "error", err)
 		p = problem.New(problem.Unavailable, "", "the token cannot be looked up now", "try again in a moment")

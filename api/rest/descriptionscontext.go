@@ -1,6 +1,8 @@
 package rest
 
 // contextDescriptions says what each schema of what a task is about is, and each of its properties.
+//
+//nolint:gosec // words, no credentials
 var contextDescriptions = map[string]string{
 	"ProjectSettingsChange": "What is to change; what is left out stays.",
 	"ImpactResponse":        "What a change of an element touches. An element stands for those inside it.",

@@ -190,9 +190,10 @@ var driftFieldDescriptions = map[string]string{ //nolint:gosec // it is about to
 	"RunPush.source":         "The file of the model, relative to the root of the repository.",
 	"RunPush.tracked":        "It is a push to the branch, and not a proposal to change it.",
 	"RunPush.verdicts":       "What became of the memories on the watch list; at most 50000.",
-	"RunPush.owners":         "Who owns which files, as CODEOWNERS says, in its order: the last pattern that matches a file decides. Left out, what is known stays; an empty list takes it back. At most 5000.",
-	"OwnerRule.pattern":      "A pattern of CODEOWNERS.",
-	"OwnerRule.owners":       "@name, @organization/team or e-mail addresses; none when nobody owns these files.",
+	"RunPush.owners": "Who owns which files, as CODEOWNERS says, in its order: the last pattern that matches a file decides. Left out, what is known " +
+		"stays; an empty list takes it back. At most 5000.",
+	"OwnerRule.pattern": "A pattern of CODEOWNERS.",
+	"OwnerRule.owners":  "@name, @organization/team or e-mail addresses; none when nobody owns these files.",
 
 	"RunReport.report": "What it found.",
 	"RunReport.run":    "The run.",

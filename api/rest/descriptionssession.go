@@ -42,6 +42,8 @@ var sessionFields = map[string]string{
 }
 
 // sessionFieldDescriptions says what a field of theirs means.
+//
+//nolint:gosec // words, no credentials
 var sessionFieldDescriptions = func() map[string]string {
 	out := map[string]string{
 		"Conflict.element":    "What the other session works on.",

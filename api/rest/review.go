@@ -98,7 +98,7 @@ func (a *API) review() {
 	}
 	add(a, endpoint{id: "undo-review", method: http.MethodPost, path: pathReview + "/decisions/{decision}/undo", tag: tagReview, writes: true,
 		summary: "Take a decision back", description: "Undoes a decision: its memories are as they were, and its items open again. When somebody decided about one of " +
-			"them since, nothing happens, and the conflict says who.",
+			"them since, nothing happens, and the conflict says who. Needs the reviewer role, as deciding does.",
 		answers: "The decision, undone.", example: map[string]any{}},
 		func(ctx context.Context, x *exchange, in *undoing) (*answer[review.Decision], error) {
 			out, err := a.service.UndoReview(ctx, x.caller, in.Decision)

@@ -236,11 +236,9 @@ func (a *API) schema(v any) *huma.Schema {
 	return a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(v), true, "")
 }
 
-// describe makes the schemas say what the JSON is: what a request may leave out, where null stands, what a field means,
-// and which fields hold ids.
-func (a *API) describe() {
-	doc := a.huma.OpenAPI()
-	sent := map[string]bool{} // schemas that requests consist of
+// describeOperations says what parameters and answers are, and gives the schemas that requests consist of.
+func (a *API) describeOperations(doc *huma.OpenAPI) map[string]bool {
+	sent := map[string]bool{}
 	for _, op := range operations(doc) {
 		if op.RequestBody != nil {
 			a.reach(op.RequestBody.Content[contentJSON].Schema, sent)
@@ -268,6 +266,14 @@ func (a *API) describe() {
 			}
 		}
 	}
+	return sent
+}
+
+// describe makes the schemas say what the JSON is: what a request may leave out, where null stands, what a field means,
+// and which fields hold ids.
+func (a *API) describe() {
+	doc := a.huma.OpenAPI()
+	sent := a.describeOperations(doc)
 	schemas := doc.Components.Schemas
 	delete(schemas.Map(), "ErrorModel") // huma's own, which no answer has
 	delete(schemas.Map(), "ErrorDetail")

@@ -129,7 +129,8 @@ func (a *API) sessions() {
 	}
 	add(a, endpoint{id: "heartbeat-session", method: http.MethodPost, path: pathSession + "/heartbeat", tag: tagSessions,
 		summary: "Keep a work session alive", description: "Shows life, keeps a checkpoint, takes leases on further elements, and tells who else works there. Whatever a session asks " +
-			"or writes shows life as well; this is for long work without a question, and for what should be kept if the session never finishes. What is left out stays as it was said before.",
+			"or writes shows life as well; this is for long work without a question, and for what should be kept if the session never finishes. " +
+			"What is left out stays as it was said before.",
 		answers: "The session as it is now.",
 		example: map[string]any{"summary": "The retries are written, their tests are not.", "edited": []string{"api/pay.go"}}},
 		func(ctx context.Context, x *exchange, in *beating) (*answer[session.Status], error) {

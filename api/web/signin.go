@@ -53,8 +53,8 @@ func (p *Pages) askToSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Method == http.MethodGet && r.URL.Path != "/" {
 		to += "?to=" + url.QueryEscape(r.URL.RequestURI())
 	}
-	if r.Header.Get("HX-Request") != "" {
-		w.Header().Set("HX-Redirect", to)
+	if r.Header.Get("Hx-Request") != "" {
+		w.Header().Set("Hx-Redirect", to)
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
@@ -111,6 +111,7 @@ func (p *Pages) signOut(v *visit) error {
 		return err
 	}
 	for _, name := range []string{signInCookie, secureSignInCookie} {
+		//nolint:gosec // it takes a cookie back, which has to be named as it was set
 		http.SetCookie(v.w, &http.Cookie{Name: name, Path: "/", HttpOnly: true, Secure: name == secureSignInCookie, SameSite: http.SameSiteStrictMode, MaxAge: -1})
 	}
 	return v.redirect("/sign-in")
@@ -134,7 +135,8 @@ func (p *Pages) setTheme(v *visit) error {
 	}
 	const year = 365 * 24 * time.Hour
 	//nolint:gosec // it says how pages look, and nothing is lost when it is read
-	http.SetCookie(v.w, &http.Cookie{Name: themeCookie, Value: form.Get("theme"), Path: "/", HttpOnly: true, Secure: overTLS(v.r), SameSite: http.SameSiteLaxMode, MaxAge: int(year / time.Second)})
+	http.SetCookie(v.w, &http.Cookie{Name: themeCookie, Value: form.Get("theme"), Path: "/", HttpOnly: true, Secure: overTLS(v.r),
+		SameSite: http.SameSiteLaxMode, MaxAge: int(year / time.Second)})
 	return v.redirect(local(form.Get("to")))
 }
 

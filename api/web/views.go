@@ -71,7 +71,7 @@ func (v *visit) show(code int, page, title string, data any) error {
 	}
 	t := v.views.pages[page]
 	name := "layout"
-	if part := v.r.Header.Get("HX-Target"); part != "" && t.Lookup("part-"+part) != nil {
+	if part := v.r.Header.Get("Hx-Target"); part != "" && t.Lookup("part-"+part) != nil {
 		name = "part-" + part
 	}
 	var b bytes.Buffer
@@ -79,7 +79,7 @@ func (v *visit) show(code int, page, title string, data any) error {
 		return fmt.Errorf("page %s: %w", page, err)
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	v.w.Header().Set("Vary", "HX-Request, HX-Target")
+	v.w.Header().Set("Vary", "Hx-Request, Hx-Target")
 	v.w.WriteHeader(code)
 	_, _ = v.w.Write(b.Bytes()) // whoever went away needs no answer
 	return nil
@@ -117,7 +117,7 @@ type tab struct {
 
 func tabOf(s screen, page, name string) tab {
 	at := s.Base + "/" + page
-	here := strings.SplitN(strings.SplitN(s.Here, "?", 2)[0], "#", 2)[0]
+	here, _, _ := strings.Cut(s.Here, "?")
 	return tab{Name: name, Address: at, Here: here == at || page != "" && strings.HasPrefix(here, at+"/")}
 }
 

@@ -94,7 +94,7 @@ func (v *visit) ctx() context.Context { return v.r.Context() }
 func (p *Pages) open(page func(*visit) error) http.Handler {
 	return secured(compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{Pages: p, w: w, r: r}
-		v.answer(page)
+		v.answer(page) //nolint:contextcheck // a visit carries its request
 	})))
 }
 
@@ -104,11 +104,11 @@ func (p *Pages) signed(page func(*visit) error) http.Handler {
 		v := &visit{Pages: p, w: w, r: r}
 		var err error
 		if v.caller, v.token, err = auth.CallerFrom(r.Context()); err != nil {
-			v.fail(err)
+			v.fail(err) //nolint:contextcheck // a visit carries its request
 			return
 		}
 		v.caller.Door = memory.FromWeb
-		v.answer(page)
+		v.answer(page) //nolint:contextcheck // a visit carries its request
 	}))
 	return secured(p.Signed(signInOf, p.askToSignIn, p.Within(inner)))
 }
@@ -165,7 +165,9 @@ func (v *visit) fail(err error) {
 		v.Log.ErrorContext(v.ctx(), "a page failed", "error", err)
 		pr = problem.New(problem.Unavailable, "", "something failed on the server", "try again; the log of the server says more")
 	}
-	v.show(code, "problem", "Problem", pr)
+	if err := v.show(code, "problem", "Problem", pr); err != nil {
+		v.Log.ErrorContext(v.ctx(), "the page of a problem failed", "error", err)
+	}
 }
 
 // place is the address of a page of the project.
@@ -195,8 +197,7 @@ const maxForm = 4 * memory.MaxContentBytes
 func (v *visit) form() (url.Values, error) {
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
 	if err := v.r.ParseForm(); err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			return nil, problem.Invalidf("", "the form is larger than %d bytes", maxForm).Fix("shorten the text")
 		}
 		return nil, problem.Invalidf("", "the form cannot be read").Fix("send it again")

@@ -226,7 +226,8 @@ func (p *parser) statement(l logicalLine) (statement, error) {
 	if len(s.tokens) >= 2 && s.tokens[1].is("=") {
 		s.identifier = s.tokens[0].text
 		if len(s.identifier) > MaxIdentifierBytes || !identifierPattern.MatchString(s.identifier) {
-			return s, problem.Invalidf("", "%sfound the identifier %s; expected at most %d letters, digits, _ and -, not starting with -", l.at, c4model.Quote(s.identifier), MaxIdentifierBytes).
+			return s, problem.Invalidf("", "%sfound the identifier %s; expected at most %d letters, digits, _ and -, not starting with -",
+				l.at, c4model.Quote(s.identifier), MaxIdentifierBytes).
 				Fix("rename the identifier")
 		}
 		s.tokens = s.tokens[2:]

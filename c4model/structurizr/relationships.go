@@ -1,8 +1,10 @@
 package structurizr
 
-import "github.com/stele-dev/stele/c4model"
+import (
+	"strings"
 
-import "strings"
+	"github.com/stele-dev/stele/c4model"
+)
 
 // arrow tells whether token i is "->", "-/>" or an archetype of a relationship, "--name->".
 func arrow(s statement, i int) bool {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stele-dev/stele/internal/git"
@@ -86,7 +87,7 @@ func (s *Searcher) renames(ctx context.Context, from, to *Snapshot) (map[string]
 	err := s.differ(from.tree, to.tree, "", func(sign byte, e git.Entry) {
 		came = came || sign == '+'
 		differences.WriteByte(sign)
-		differences.WriteRune(rune(e.Mode))
+		differences.WriteString(strconv.Itoa(int(e.Mode)))
 		differences.WriteString(e.Blob)
 		differences.WriteString(e.Path)
 		differences.WriteByte(0)

@@ -53,7 +53,7 @@ func (s *Store) WriteReviews(ctx context.Context, org uuid.UUID, spaces []memory
 //
 // What is unreviewed is asked about once for each batch, and not for what else may be the matter with it.
 //
-//nolint:dupword // columns
+//nolint:dupword,unqueryvet // columns; the last part names them
 const openItems = `
 	WITH found AS (
 		SELECT d.cause AS reason, m.memory_id, d.doubt_id::text AS evidence,
