@@ -48,6 +48,10 @@ func (s *Service) ShowRecords(ctx context.Context, v View, c Caller, ids []uuid.
 	return s.Present(ctx, v, c, slices.DeleteFunc(recs, func(r Record) bool { return !c.sees(&r) }))
 }
 
+// SpaceIDs gives the ids of the spaces that a question about what is known goes to, in the order of keys: the organization's is left
+// out where the project, whose key is the first, does without its memories.
+func SpaceIDs(spaces []Space, keys []SpaceKey) []int32 { return orderedSpaceIDs(spaces, keys) }
+
 // ToldSpaces gives the ids of the spaces that a project is told of, without anybody's personal ones: its own, and the
 // organization's unless the project does without them.
 func ToldSpaces(ctx context.Context, v View, project uuid.UUID) ([]int32, error) {

@@ -61,11 +61,7 @@ func (s *Service) digest(ctx context.Context, v View, c memory.Caller, titles bo
 	if err != nil {
 		return err
 	}
-	ids := make([]int32, len(spaces))
-	for i, sp := range spaces {
-		ids[i] = sp.ID
-	}
-	progress, err := v.ProgressSince(ctx, c.Project, ids, out.Since, out.At)
+	progress, err := v.ProgressSince(ctx, c.Project, memory.SpaceIDs(spaces, common), out.Since, out.At)
 	if err != nil {
 		return err
 	}
@@ -123,11 +119,29 @@ func (s *Service) cause(ctx context.Context, v View, c memory.Caller, g gathered
 	return out, nil
 }
 
+// inWords says what is the matter with one memory, and with several.
+type inWords struct{ one, several string }
+
+func (w inWords) of(n int) string {
+	if n == 1 {
+		return w.one
+	}
+	return w.several
+}
+
 // causeWords say what is the matter, without a word of anybody.
-var causeWords = map[Reason]string{
-	Drifted: "drifted from the code", EvidenceGone: "quote what left the code", Rewritten: "are about code that was rewritten", Disputed: "are disputed",
-	Conflict: "are similar to another", Ignored: "are served and not used", Stale: "were not confirmed for long", Orphaned: "are on elements that left the model",
-	Expired: "have expired", DanglingLink: "link to what is not there", Unreviewed: "were imported or written by hooks and not confirmed",
+var causeWords = map[Reason]inWords{
+	Drifted:      {"drifted from the code", "drifted from the code"},
+	EvidenceGone: {"quotes what left the code", "quote what left the code"},
+	Rewritten:    {"is about code that was rewritten", "are about code that was rewritten"},
+	Disputed:     {"is disputed", "are disputed"},
+	Conflict:     {"is similar to another", "are similar to another"},
+	Ignored:      {"is served and not used", "are served and not used"},
+	Stale:        {"was not confirmed for long", "were not confirmed for long"},
+	Orphaned:     {"is on elements that left the model", "are on elements that left the model"},
+	Expired:      {"has expired", "have expired"},
+	DanglingLink: {"links to what is not there", "link to what is not there"},
+	Unreviewed:   {"was imported or written by a hook and not confirmed", "were imported or written by hooks and not confirmed"},
 }
 
 // markdown is the digest as text.
@@ -152,7 +166,7 @@ func (d *Digest) markdown() string {
 		b.WriteString("\n### To look at first\n\n")
 	}
 	for i, c := range d.Causes {
-		fmt.Fprintf(&b, "%d. %s: %s", i+1, count(c.Count, "item"), causeWords[c.Reason])
+		fmt.Fprintf(&b, "%d. %s %s", i+1, count(c.Count, "memory"), causeWords[c.Reason].of(c.Count))
 		if c.Commit != "" {
 			fmt.Fprintf(&b, " since `%s`", c.Commit[:min(len(c.Commit), abbreviated)])
 		}

@@ -78,10 +78,7 @@ func (s *Service) openIn(ctx context.Context, v View, c memory.Caller, in []memo
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]int32, len(spaces))
-	for i, sp := range spaces {
-		ids[i] = sp.ID
-	}
+	ids := memory.SpaceIDs(spaces, in)
 	now, ranking := s.memory.Now(), s.memory.Ranking()
 	q := OpenQuery{
 		Project: c.Project, Spaces: ids, Now: now, Memories: memories, Reasons: reasons,

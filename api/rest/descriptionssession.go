@@ -101,6 +101,7 @@ var sessionFieldDescriptions = func() map[string]string {
 
 		"SessionList.sessions":      "The sessions.",
 		"SessionReceipt.edited":     "Files that it edited.",
+		"SessionReceipt.cited":      "Handles of all that it relied on, served or not.",
 		"SessionReceipt.follow_ups": "What it left that is still open.",
 		"SessionReceipt.served":     "What it was shown, first shown first.",
 		"SessionReceipt.tokens":     "What all that was shown cost to read, in tokens.",
