@@ -98,11 +98,11 @@ func scanSession(row pgx.Row, st *session.Stored, body *[]byte) error {
 	return nil
 }
 
-func placeOfSession(id uuid.UUID) secret.Location {
+func sessionLocation(id uuid.UUID) secret.Location {
 	return secret.Location{Table: "work_sessions", Column: "body", Row: secret.Row(id)}
 }
 
-func placeOfFollowUp(id uuid.UUID) secret.Location {
+func followUpLocation(id uuid.UUID) secret.Location {
 	return secret.Location{Table: "follow_ups", Column: "body", Row: secret.Row(id)}
 }
 
@@ -118,7 +118,7 @@ func (v *view) sessions(ctx context.Context, query string, args ...any) ([]sessi
 		if err := scanSession(row, &st, &body); err != nil || body == nil {
 			return st, err
 		}
-		text, err := v.keys.Open(placeOfSession(st.ID), body)
+		text, err := v.keys.Open(sessionLocation(st.ID), body)
 		if err != nil {
 			return st, err
 		}
@@ -240,7 +240,7 @@ func (v *view) FollowUps(ctx context.Context, project uuid.UUID, limit int) ([]s
 			return f, err
 		}
 		f.OpenedAt = f.OpenedAt.UTC()
-		text, err := v.keys.Open(placeOfFollowUp(f.ID), body)
+		text, err := v.keys.Open(followUpLocation(f.ID), body)
 		f.Text = string(text)
 		return f, err
 	})

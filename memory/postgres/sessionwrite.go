@@ -41,7 +41,7 @@ func (t *tx) SaveSession(_ context.Context, st session.Stored) error {
 	if err != nil {
 		return err
 	}
-	body, err := t.keys.Seal(placeOfSession(st.ID), text)
+	body, err := t.keys.Seal(sessionLocation(st.ID), text)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (t *tx) OpenFollowUps(_ context.Context, st session.Stored, texts []string,
 	b := &pgx.Batch{}
 	for _, text := range texts {
 		id := uuid.Must(uuid.NewV7())
-		body, err := t.keys.Seal(placeOfFollowUp(id), []byte(text))
+		body, err := t.keys.Seal(followUpLocation(id), []byte(text))
 		if err != nil {
 			return err
 		}
