@@ -342,11 +342,7 @@ func (a *answer) narrow(ctx context.Context) error {
 		n.ByElement, n.Elements = true, family(all, e.ID)
 	}
 	if len(a.request.Within) > 0 {
-		all, err := a.view.Elements(ctx, a.caller.Project, false)
-		if err != nil {
-			return err
-		}
-		n.ByElement, n.Elements = true, families(all, a.request.Within)
+		n.ByElement, n.Elements = true, a.request.Within
 	}
 	if len(a.request.Paths) > 0 {
 		owners, memories, err := about(ctx, a.view, a.caller.Project, a.spaces, a.request.Paths)

@@ -112,8 +112,8 @@ type RecallRequest struct {
 	AsOf           *time.Time `json:"as_of"`
 	Explain        bool       `json:"explain"`
 	Door           string     `json:"-"` // impression door: recall unless a hook says prompt or file
-	// Within narrows to what is attached to any of these elements, to one above or below it.
-	Within []uuid.UUID `json:"-"`
+	// Within narrows to what is attached to any of these elements; Families gives them.
+	Within []ElementDistance `json:"-"`
 	// Continuing weighs outcomes of work sessions as much as pitfalls: the question is about earlier work.
 	Continuing bool `json:"-"`
 }

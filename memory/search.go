@@ -91,8 +91,8 @@ type ElementDistance struct {
 	Distance int
 }
 
-// families are several elements with their families, each element at its least distance.
-func families(elements []Element, of []uuid.UUID) []ElementDistance {
+// Families are several elements with their descendants and ancestors, each element at its least distance.
+func Families(elements []Element, of []uuid.UUID) []ElementDistance {
 	var out []ElementDistance
 	at := map[uuid.UUID]int{}
 	for _, e := range of {

@@ -58,7 +58,16 @@ func (s *Service) brief(ctx context.Context, c memory.Caller, st Stored, r Start
 	if err := b.standing(ctx, started.Conflicts); err != nil {
 		return "", err
 	}
-	if err := b.known(ctx, started.Leases); err != nil {
+	if started.within == nil && len(started.Leases) > 0 { // the answer of an earlier attempt
+		if err := s.view(ctx, c, func(v View) error {
+			elements, err := v.Elements(ctx, st.Project, false)
+			started.within = within(elements, started.Leases)
+			return err
+		}); err != nil {
+			return "", err
+		}
+	}
+	if err := b.known(ctx, started.within); err != nil {
 		return "", err
 	}
 	b.close()
@@ -66,6 +75,15 @@ func (s *Service) brief(ctx context.Context, c memory.Caller, st Stored, r Start
 		return "", err
 	}
 	return head + memory.Fence(b.text.String()), nil
+}
+
+// within are the elements of leases with those above and below them.
+func within(elements []memory.Element, leases []Lease) []memory.ElementDistance {
+	ids := make([]uuid.UUID, len(leases))
+	for i, l := range leases {
+		ids[i] = l.Element.ID
+	}
+	return memory.Families(elements, ids)
 }
 
 // briefing is one under way.
@@ -302,15 +320,11 @@ func (b *briefing) clock(at time.Time) string {
 
 // known brings what is known: what the task asks for at the elements of the session, what else is known there, then what the
 // task asks for anywhere.
-func (b *briefing) known(ctx context.Context, leases []Lease) error {
-	within := make([]uuid.UUID, 0, len(leases))
-	for _, l := range leases {
-		within = append(within, l.Element.ID)
-	}
+func (b *briefing) known(ctx context.Context, within []memory.ElementDistance) error {
 	task := b.session.Body.Task
 	continuing := AsksToContinue(task)
 	none := memory.MaxMaxTokens
-	ask := func(query string, within []uuid.UUID) memory.RecallRequest {
+	ask := func(query string, within []memory.ElementDistance) memory.RecallRequest {
 		return memory.RecallRequest{Query: query, Within: within, Limit: briefed, MaxTokens: &none, Continuing: continuing}
 	}
 	var questions []memory.RecallRequest

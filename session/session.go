@@ -69,6 +69,8 @@ type Started struct {
 	Conflicts []Conflict `json:"conflicts"`
 	Briefing  string     `json:"briefing"`
 	Warnings  []string   `json:"warnings"`
+
+	within []memory.ElementDistance // the elements of Leases with those above and below, as they were read with them
 }
 
 // Verdict is what a gate says.

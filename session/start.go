@@ -173,6 +173,11 @@ func (w *work) start(ctx context.Context, r StartRequest, out *Started) (Stored,
 	if out.Leases, err = w.leasesOf(ctx, st, true); err != nil {
 		return st, err
 	}
+	elements, err := w.tx.Elements(ctx, st.Project, false)
+	if err != nil {
+		return st, err
+	}
+	out.within = within(elements, out.Leases)
 	out.SessionID, out.Adopted = st.Name, found
 	verb := VerbStart
 	if found {
