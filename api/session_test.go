@@ -151,7 +151,7 @@ func TestRecallIsAHeartbeat(t *testing.T) {
 	}
 	// It expired, and its next call brings it back.
 	w.passed.Add(int64(time.Hour))
-	if err := w.service.Sweep(t.Context()); err != nil {
+	if err := w.service.Sweep(t.Context(), w.acme.org); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.send(agent, http.MethodGet, "/v1/projects/shop/sessions?state=expired", nil); !strings.Contains(got.body, started.SessionID) {

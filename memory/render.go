@@ -234,6 +234,27 @@ func kindMark(k Kind) string {
 	return "[" + strings.ToUpper(strings.ReplaceAll(Line(string(k)), "_", " ")) + "]"
 }
 
+// Ago is an age as people say it, in minutes, hours or days.
+func Ago(age time.Duration) string {
+	const day = 24 * time.Hour
+	unit := func(n time.Duration, name string) string {
+		if n == 1 {
+			return "1 " + name + " ago"
+		}
+		return fmt.Sprintf("%d %ss ago", n, name)
+	}
+	switch {
+	case age < time.Minute:
+		return "just now"
+	case age < time.Hour:
+		return unit(age/time.Minute, "minute")
+	case age < day:
+		return unit(age/time.Hour, "hour")
+	default:
+		return unit(age/day, "day")
+	}
+}
+
 func age(days int) string {
 	switch days {
 	case 0:

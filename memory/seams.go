@@ -27,9 +27,11 @@ func FindElement(ctx context.Context, v View, c Caller, field, name string) (Ele
 // OwnersOf gives the elements of the project whose bindings own some of the paths, each once.
 func OwnersOf(ctx context.Context, v View, project uuid.UUID, paths []string) ([]Element, error) {
 	owned, err := ownersOf(ctx, v, project, paths)
-	out := make([]Element, len(owned))
-	for i, o := range owned {
-		out[i] = o.Element
+	var out []Element
+	for _, o := range owned {
+		if !slices.ContainsFunc(out, func(e Element) bool { return e.ID == o.Element.ID }) {
+			out = append(out, o.Element)
+		}
 	}
 	return out, err
 }

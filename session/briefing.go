@@ -247,7 +247,7 @@ func (b *briefing) earlier(ctx context.Context, v View, most int) ([]outcome, er
 // outcomeLine is an earlier session in a line: when, by whom when it was somebody else, what, and what is still open.
 func (b *briefing) outcomeLine(o outcome, open []FollowUp) string {
 	at := cmp.Or(o.session.EndedAt, o.session.BeatAt)
-	parts := []string{ago(b.now.Sub(at))}
+	parts := []string{memory.Ago(b.now.Sub(at))}
 	if o.session.User != b.session.User {
 		parts = append(parts, memory.Line(o.session.by()))
 	}
@@ -381,7 +381,7 @@ func (b *briefing) memoryLine(m memory.Memory) string {
 	for _, f := range m.Flags {
 		fmt.Fprintf(&l, " [%s — %s]", strings.ToUpper(memory.Line(f.Flag)), clipTo(f.Reason, excerpt))
 	}
-	fmt.Fprintf(&l, " (%s, %s): ", memory.Line(m.Author), ago(b.now.Sub(m.ConfirmedAt)))
+	fmt.Fprintf(&l, " (%s, %s): ", memory.Line(m.Author), memory.Ago(b.now.Sub(m.ConfirmedAt)))
 	most := excerpt
 	if m.Kind == memory.Pitfall {
 		most = pitfallExcerpt
@@ -401,24 +401,4 @@ func clipTo(text string, most int) string {
 		return text
 	}
 	return strings.TrimRight(string([]rune(text)[:most]), " ") + "…"
-}
-
-// ago is an age as people say it.
-func ago(age time.Duration) string {
-	unit := func(n int, name string) string {
-		if n == 1 {
-			return "1 " + name + " ago"
-		}
-		return fmt.Sprintf("%d %ss ago", n, name)
-	}
-	switch {
-	case age < time.Minute:
-		return "just now"
-	case age < time.Hour:
-		return unit(int(age/time.Minute), "minute")
-	case age < 24*time.Hour:
-		return unit(int(age/time.Hour), "hour")
-	default:
-		return unit(int(age/(24*time.Hour)), "day")
-	}
 }

@@ -137,10 +137,10 @@ func TestSessionsExpireAndGoOn(t *testing.T) {
 	_, err := w.HeartbeatSession(ctx, c, session.HeartbeatRequest{Summary: "found where they are kept", FollowUps: []string{"rotate signing keys"}})
 	w.must(err)
 	w.pass(29 * time.Minute)
-	w.must(w.Sweep(ctx))
+	w.must(w.Sweep(ctx, w.c.Org))
 	w.recall(c, "keys") // shows life
 	w.pass(29 * time.Minute)
-	w.must(w.Sweep(ctx))
+	w.must(w.Sweep(ctx, w.c.Org))
 	if len(w.outcomes()) != 0 {
 		t.Fatal("a session that shows life has expired")
 	}
@@ -181,10 +181,10 @@ func TestSessionsExpireAndGoOn(t *testing.T) {
 	_, err = w.HeartbeatSession(ctx, c, session.HeartbeatRequest{Summary: "tidied a bit"})
 	w.must(err)
 	w.pass(31 * time.Minute)
-	w.must(w.Sweep(ctx))
+	w.must(w.Sweep(ctx, w.c.Org))
 	w.recall(c, "keys")
 	w.pass(31 * time.Minute)
-	w.must(w.Sweep(ctx))
+	w.must(w.Sweep(ctx, w.c.Org))
 	out = w.outcomes()
 	if len(out) != 2 || !strings.Contains(out[0].Content+out[1].Content, "tidied a bit") {
 		t.Errorf("outcomes %+v", out)
@@ -457,15 +457,15 @@ func TestRetain(t *testing.T) {
 	w.recall(c, "headers")
 	w.finish(c, session.FinishRequest{UsedMemories: []string{}})
 	w.pass(session.Retention)
-	w.must(w.Retain(ctx))
+	w.must(w.Retain(ctx, w.c.Org))
 	receipt, err := w.SessionReceipt(ctx, c, started.SessionID)
 	w.must(err)
 	if len(receipt.Served) != 1 {
 		t.Fatalf("folded too early: %+v", receipt.Served)
 	}
 	w.pass(time.Second)
-	w.must(w.Retain(ctx))
-	w.must(w.Retain(ctx))
+	w.must(w.Retain(ctx, w.c.Org))
+	w.must(w.Retain(ctx, w.c.Org))
 	if receipt, err = w.SessionReceipt(ctx, c, started.SessionID); err != nil || len(receipt.Served) != 0 {
 		t.Errorf("after the retention: %+v, %v", receipt.Served, err)
 	}

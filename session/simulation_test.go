@@ -252,7 +252,7 @@ func TestSimulation(t *testing.T) {
 			return a.recall(ctx)
 		})
 		w.pass(6 * time.Minute)
-		w.must(w.Sweep(ctx))
+		w.must(w.Sweep(ctx, w.c.Org))
 		for _, a := range silent {
 			expired++
 			count.leases[a.name] = 0

@@ -14,19 +14,12 @@ import (
 // sweepBatch is how many sessions one look finds.
 const sweepBatch = 100
 
-// Sweep ends the sessions of all organizations that showed no life for Lifetime. Several processes may do so at once.
-func (s *Service) Sweep(ctx context.Context) error {
-	orgs, err := s.memory.Organizations(ctx)
-	if err != nil {
+// Sweep ends the sessions of an organization that showed no life for Lifetime. Several processes may do so at once.
+func (s *Service) Sweep(ctx context.Context, org uuid.UUID) error {
+	if err := s.sweep(ctx, org, uuid.Nil); err != nil {
 		return fmt.Errorf("sweep work sessions: %w", err)
 	}
-	var failed []error
-	for _, org := range orgs {
-		if err := s.sweep(ctx, org.ID, uuid.Nil); err != nil {
-			failed = append(failed, err)
-		}
-	}
-	return errors.Join(failed...)
+	return nil
 }
 
 // Retention is how long impressions are kept one by one. Constant of the contract: what was served half a year ago says how much a
@@ -36,25 +29,18 @@ const Retention = 180 * 24 * time.Hour
 // foldBatch is how many impressions one transaction folds: their memories are locked meanwhile.
 const foldBatch = 1000
 
-// Retain folds what is older than Retention into counters, in all organizations. Several processes may do so at once.
-func (s *Service) Retain(ctx context.Context) error {
-	orgs, err := s.memory.Organizations(ctx)
-	if err != nil {
-		return fmt.Errorf("fold impressions: %w", err)
-	}
+// Retain folds what is older than Retention into counters. Several processes may do so at once.
+func (s *Service) Retain(ctx context.Context, org uuid.UUID) error {
 	before := s.memory.Now().Add(-Retention)
-	for _, org := range orgs {
-		for {
-			n, err := s.store.Fold(ctx, org.ID, before, foldBatch)
-			if err != nil {
-				return fmt.Errorf("fold impressions: %w", err)
-			}
-			if n < foldBatch {
-				break
-			}
+	for {
+		n, err := s.store.Fold(ctx, org, before, foldBatch)
+		if err != nil {
+			return fmt.Errorf("fold impressions: %w", err)
+		}
+		if n < foldBatch {
+			return nil
 		}
 	}
-	return nil
 }
 
 // sweep expires what is overdue in a project, or in all of them.

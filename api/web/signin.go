@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -133,9 +134,13 @@ func (p *Pages) setTheme(v *visit) error {
 	if err != nil {
 		return err
 	}
+	wanted := form.Get("theme")
+	if !slices.Contains(themes, wanted) {
+		return problem.Invalidf("theme", "that is no theme").Fix("choose system, light or dark")
+	}
 	const year = 365 * 24 * time.Hour
 	//nolint:gosec // it says how pages look, and nothing is lost when it is read
-	http.SetCookie(v.w, &http.Cookie{Name: themeCookie, Value: form.Get("theme"), Path: "/", HttpOnly: true, Secure: overTLS(v.r),
+	http.SetCookie(v.w, &http.Cookie{Name: themeCookie, Value: wanted, Path: "/", HttpOnly: true, Secure: overTLS(v.r),
 		SameSite: http.SameSiteLaxMode, MaxAge: int(year / time.Second)})
 	return v.redirect(local(form.Get("to")))
 }

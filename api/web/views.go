@@ -89,7 +89,7 @@ func (v *visit) show(code int, page, title string, data any) error {
 var functions = template.FuncMap{
 	"asset":    asset,
 	"markdown": markdown,
-	"ago":      func(at time.Time) string { return ago(now().Sub(at)) },
+	"ago":      func(at time.Time) string { return memory.Ago(now().Sub(at)) },
 	"moment":   func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") },
 	"machine":  func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
 	"kind":     func(k memory.Kind) string { return strings.ReplaceAll(string(k), "_", " ") },
@@ -119,27 +119,6 @@ func tabOf(s screen, page, name string) tab {
 	at := s.Base + "/" + page
 	here, _, _ := strings.Cut(s.Here, "?")
 	return tab{Name: name, Address: at, Here: here == at || page != "" && strings.HasPrefix(here, at+"/")}
-}
-
-// ago is an age as people say it.
-func ago(age time.Duration) string {
-	unit := func(n int, name string) string {
-		if n == 1 {
-			return "1 " + name + " ago"
-		}
-		return fmt.Sprintf("%d %ss ago", n, name)
-	}
-	const day = 24 * time.Hour
-	switch {
-	case age < time.Minute:
-		return "just now"
-	case age < time.Hour:
-		return unit(int(age/time.Minute), "minute")
-	case age < day:
-		return unit(int(age/time.Hour), "hour")
-	default:
-		return unit(int(age/day), "day")
-	}
 }
 
 // assets are the static files by name, each with a part of its hash, so that browsers keep them for good.

@@ -122,6 +122,25 @@ func ranked(weights string) (*memory.Ranking, error) {
 }
 
 func (a *app) benchRetrieval(ctx context.Context, set *retrieval.Set, ranking *memory.Ranking, provider string, misses bool) error {
+	var shape retrievalShape
+	err := a.inScratch(ctx, provider, "memory", func(ctx context.Context, db *postgres.DB, o measure.Options) (err error) {
+		shape.Provider, o.Ranking = o.Embedder.Model(), ranking
+		if shape.Result, err = measure.Do(ctx, set, o); err == nil {
+			shape.IndexBytes, err = db.IndexBytes(ctx)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	all := shape.All
+	shape.RecallAt1, shape.RecallAt5, shape.RecallAt10, shape.HitAt5, shape.MRR, shape.Questions = all.RecallAt1, all.RecallAt5, all.RecallAt10, all.HitAt5, all.MRR, len(set.Queries)
+	return a.answer(shape, func(p *printer) { p.retrieval(shape, misses) })
+}
+
+// inScratch measures something in a database of its own, with a provider of embeddings ("" is the configured one), and shows how many
+// of what are done.
+func (a *app) inScratch(ctx context.Context, provider, what string, measured func(context.Context, *postgres.DB, measure.Options) error) error {
 	c, err := a.load()
 	if err != nil {
 		return err
@@ -138,27 +157,15 @@ func (a *app) benchRetrieval(ctx context.Context, set *retrieval.Set, ranking *m
 		return err
 	}
 	defer where.done()
-	show, clean := a.progress("measuring", "memory")
+	show, clean := a.progress("measuring", what)
 	defer clean()
 	master, err := secret.GenerateMaster()
 	if err != nil {
 		return err
 	}
-	shape := retrievalShape{Provider: embedder.Model()}
-	err = postgres.InEmptyScratch(ctx, where.Admin, where.Owner, where.App, func(ctx context.Context, db *postgres.DB) error {
-		shape.Result, err = measure.Do(ctx, set, measure.Options{Store: store.New(db, master), Embedder: embedder, Ranking: ranking, Progress: show})
-		if err == nil {
-			shape.IndexBytes, err = db.IndexBytes(ctx)
-		}
-		return err
+	return postgres.InEmptyScratch(ctx, where.Admin, where.Owner, where.App, func(ctx context.Context, db *postgres.DB) error {
+		return measured(ctx, db, measure.Options{Store: store.New(db, master), Embedder: embedder, Progress: show})
 	})
-	if err != nil {
-		return err
-	}
-	clean()
-	all := shape.All
-	shape.RecallAt1, shape.RecallAt5, shape.RecallAt10, shape.HitAt5, shape.MRR, shape.Questions = all.RecallAt1, all.RecallAt5, all.RecallAt10, all.HitAt5, all.MRR, len(set.Queries)
-	return a.answer(shape, func(p *printer) { p.retrieval(shape, misses) })
 }
 
 // scratch is a server on which a database may be made and removed.

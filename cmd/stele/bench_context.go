@@ -13,9 +13,7 @@ import (
 	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/retrieval"
 	"github.com/stele-dev/stele/internal/retrieval/measure"
-	"github.com/stele-dev/stele/internal/secret"
 	"github.com/stele-dev/stele/memory"
-	store "github.com/stele-dev/stele/memory/postgres"
 )
 
 // contextBench is what scripts get.
@@ -65,37 +63,15 @@ func readModel(ctx context.Context, name string) (memory.ModelImport, error) {
 }
 
 func (a *app) benchContext(ctx context.Context, im memory.ModelImport, tasks *retrieval.Tasks, provider string, misses bool) error {
-	c, err := a.load()
-	if err != nil {
-		return err
-	}
-	if provider != "" {
-		c.EmbeddingProvider = provider
-	}
-	embedder, err := newEmbedder(c, a.logger(c.LogLevel))
-	if err != nil {
-		return err
-	}
-	where, err := a.scratchAddresses(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer where.done()
-	show, clean := a.progress("measuring", "task")
-	defer clean()
-	master, err := secret.GenerateMaster()
-	if err != nil {
-		return err
-	}
-	out := contextBench{Provider: embedder.Model()}
-	err = postgres.InEmptyScratch(ctx, where.Admin, where.Owner, where.App, func(ctx context.Context, db *postgres.DB) error {
-		out.TaskResult, err = measure.Context(ctx, im, tasks, measure.Options{Store: store.New(db, master), Embedder: embedder, Progress: show})
+	var out contextBench
+	err := a.inScratch(ctx, provider, "task", func(ctx context.Context, _ *postgres.DB, o measure.Options) (err error) {
+		out.Provider = o.Embedder.Model()
+		out.TaskResult, err = measure.Context(ctx, im, tasks, o)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	clean()
 	return a.answer(out, func(p *printer) { p.contextBench(out, misses) })
 }
 

@@ -28,28 +28,14 @@ func (b *backend) elected(ctx context.Context, log *slog.Logger, runner *driftRu
 }
 
 // upkeep does what one server does for all, until ctx is done: it removes old answers, gives vectors to memories that were
-// written without one, removes those of a model that is no longer used, and keeps the indexes over vectors. A run that takes longer than its interval is
+// written without one, removes those of a model that is no longer used, ends work sessions that fell silent, folds old
+// impressions, and keeps the indexes over vectors. A run that takes longer than its interval is
 // not joined by another; what fails in one organization is tried again later and holds nobody else up.
 func (b *backend) upkeep(ctx context.Context, log *slog.Logger, runner *driftRunner) error {
 	u := &upkeep{backend: b, log: log}
 	jobs := cron.New(cron.WithChain(cron.SkipIfStillRunning(cron.DiscardLogger)))
-	for _, job := range []struct {
-		every string
-		run   func(context.Context, uuid.UUID) error
-	}{
-		{"@every 10m", u.dropAnswers},
-		{"@every 15s", u.embedRecent},
-		{"@every 10m", u.embedAll},
-	} {
+	for _, job := range u.jobs(runner) {
 		if _, err := jobs.AddFunc(job.every, func() { u.each(ctx, job.run) }); err != nil {
-			return err
-		}
-	}
-	if _, err := jobs.AddFunc("@every 1m", func() { u.sweep(ctx) }); err != nil {
-		return err
-	}
-	if runner != nil {
-		if _, err := jobs.AddFunc("@every 1m", func() { u.each(ctx, runner.due) }); err != nil {
 			return err
 		}
 	}
@@ -71,6 +57,27 @@ type upkeep struct {
 	log *slog.Logger
 
 	toldOwner sync.Once // that an index is due that this process may not build
+}
+
+// upkeepJob is what is done for every organization, and how often.
+type upkeepJob struct {
+	every string
+	run   func(context.Context, uuid.UUID) error
+}
+
+// jobs are the jobs of a term. runner is nil where this process reads no repositories.
+func (u *upkeep) jobs(runner *driftRunner) []upkeepJob {
+	jobs := []upkeepJob{
+		{"@every 10m", u.dropAnswers},
+		{"@every 15s", u.embedRecent},
+		{"@every 10m", u.embedAll},
+		{"@every 1m", u.domain.Sweep},
+		{"@every 1h", u.domain.Retain},
+	}
+	if runner != nil {
+		jobs = append(jobs, upkeepJob{"@every 1m", runner.due})
+	}
+	return jobs
 }
 
 // each does a job for every organization.
@@ -166,14 +173,6 @@ func (u *upkeep) index(ctx context.Context) {
 		u.toldOwner.Do(func() { u.log.WarnContext(ctx, "upkeep cannot build an index", "error", err) })
 	default:
 		u.log.WarnContext(ctx, "upkeep failed to keep the indexes over vectors", "error", err)
-	}
-}
-
-// sweep ends the work sessions that showed no life for long. What fails is told by name of the session, never by what it says.
-func (u *upkeep) sweep(ctx context.Context) {
-	err := survive(ctx, uuid.Nil, func(ctx context.Context, _ uuid.UUID) error { return u.domain.Sweep(ctx) })
-	if err != nil && ctx.Err() == nil {
-		u.log.WarnContext(ctx, "upkeep could not end every work session that showed no life", "error", err)
 	}
 }
 

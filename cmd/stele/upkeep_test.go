@@ -10,9 +10,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/stele-dev/stele/api"
+	"github.com/stele-dev/stele/embedding"
 	"github.com/stele-dev/stele/internal/postgres/pgtest"
 	"github.com/stele-dev/stele/internal/secret"
+	"github.com/stele-dev/stele/memory"
 	store "github.com/stele-dev/stele/memory/postgres"
+	"github.com/stele-dev/stele/session"
 )
 
 // What cannot be done for one organization is told, and done for the others.
@@ -57,6 +61,55 @@ func TestUpkeepGoesOn(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "upkeep failed") || !strings.Contains(log.String(), orgs[0].String()) {
 		t.Errorf("the log does not say what failed: %s", &log)
+	}
+}
+
+// Old impressions are folded and silent sessions end although nobody asks.
+func TestUpkeepOfSessions(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	d := pgtest.NewDatabase(t)
+	master, err := secret.GenerateMaster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := store.New(d.DB, master)
+	local := memory.New(s, memory.Options{})
+	b := &backend{store: s, local: local, domain: api.NewDomain(local, s), embedder: embedding.None{}}
+	org, err := local.EnsureOrganization(ctx, "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := memory.Caller{Org: org, User: "kim", Role: memory.RoleAdmin, Door: memory.FromCLI}
+	p, err := local.CreateProject(ctx, admin, "shop", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin.Project = p.ID
+	if _, err := local.Remember(ctx, admin, memory.RememberRequest{Content: "tea is cold"}); err != nil {
+		t.Fatal(err)
+	}
+	admin.Session = "client"
+	if _, err := b.domain.StartSession(ctx, admin, session.StartRequest{Task: "warm the tea"}); err != nil {
+		t.Fatal(err)
+	}
+	conn := d.ConnectAdmin(t)
+	for _, sql := range []string{`UPDATE impressions SET last_at = '2020-01-01'`, `UPDATE work_sessions SET beat_at = '2020-01-01'`} {
+		if tag, err := conn.Exec(ctx, sql); err != nil || tag.RowsAffected() != 1 {
+			t.Fatalf("%s: %v, %v", sql, tag, err)
+		}
+	}
+	u := &upkeep{backend: b, log: slog.New(slog.DiscardHandler)}
+	for _, job := range u.jobs(nil) {
+		u.each(ctx, job.run)
+	}
+	var impressions, active, served int
+	if err := conn.QueryRow(ctx, `SELECT (SELECT count(*) FROM impressions), (SELECT count(*) FROM work_sessions WHERE state = 'active'), (SELECT sum(served) FROM memories)`).
+		Scan(&impressions, &active, &served); err != nil {
+		t.Fatal(err)
+	}
+	if impressions != 0 || served != 1 || active != 0 {
+		t.Errorf("%d impressions are left, %d showings counted, %d sessions active", impressions, served, active)
 	}
 }
 
