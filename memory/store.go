@@ -91,6 +91,7 @@ type View interface {
 	elementVectorView
 	runView
 	runsView
+	usageView
 }
 
 // recordView reads memories one by one.
