@@ -25,6 +25,7 @@ type Store interface {
 	tenants
 	tokens
 	signIns
+	healthStore
 }
 
 // SpaceKey names a space: the unit of search and of serialised writing.

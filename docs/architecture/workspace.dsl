@@ -77,6 +77,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/review"
                         }
                     }
+                    doctor = component "Doctor" "Asks whether everything is there, one thing after the other, and says what to do about it." "Go" {
+                        properties {
+                            path "/doctor"
+                        }
+                    }
                     export = component "Export" "Writes memories as Markdown for people and JSON for programs." "Go" {
                         properties {
                             path "/memory/export"
@@ -362,6 +367,8 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.review -> stele.program.drift "Knows the findings behind doubts"
         stele.program.review -> stele.program.c4 "Matches the files of owners"
         stele.program.review -> stele.program.problem "Says what was wrong"
+        stele.program.doctor -> stele.program.memory "Judges the counts of an organization"
+        stele.program.doctor -> stele.program.problem "Says what was wrong in its words"
         stele.program.memory -> stele.program.terms "Finds the words of texts and queries"
         stele.program.memory -> stele.program.facts "Guards merges"
         stele.program.memory -> stele.program.c4 "Attaches to elements, matches paths"
