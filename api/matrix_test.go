@@ -106,6 +106,7 @@ var matrix = map[string]row{
 	"erase-memory":     {body: `{}`, want: ofShop.only(200, reviewers...)},
 	"restore-memory":   {body: `{}`, want: ofShop.only(409, reviewers...)}, // it is live
 	"memory-history":   {want: ofShop},
+	"memory-usage":     {want: ofShop},
 	"memory-timeline":  {want: ofShop, sees: []string{"acme shop"}},
 	"timeline":         {query: "memory={memory}", want: ofShop, sees: []string{"acme shop"}},
 	"undo-author":      {body: `{"author":"nobody at all","since":"2001-01-01T00:00:00Z","dry_run":true}`, want: ofShop.only(200, reviewers...)},

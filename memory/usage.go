@@ -33,7 +33,7 @@ type Usage struct {
 	Servings  []Serving   `json:"servings"`  // the newest 50, newest first
 	Cited     int         `json:"cited"`     // sessions that relied on it
 	Citations []Citation  `json:"citations"` // the newest 50, newest first
-	Ignored   Ignorance   `json:"ignored"`
+	Ignored   Ignored     `json:"ignored"`
 }
 
 // DoorUsage is how often a memory came through one door.
@@ -67,8 +67,8 @@ type Citation struct {
 	Observed  bool      `json:"observed"`   // seen in what the session wrote, rather than said by it
 }
 
-// Ignorance is how far a memory is served in vain.
-type Ignorance struct {
+// Ignored is how far a memory is served in vain.
+type Ignored struct {
 	Sessions int     `json:"sessions"` // that said what they used, were served it whole, and did not use it
 	From     int     `json:"from"`     // sessions from which on it counts, while nobody cites it (Ranking.IgnoredFrom)
 	Factor   float64 `json:"factor"`   // of its score: 1, or Ranking.Ignored
@@ -104,7 +104,7 @@ func (s *Service) Usage(ctx context.Context, c Caller, ref string) (Usage, error
 		}
 		out.Handle, out.Cited = r.Handle, r.Citations
 		out.total()
-		out.Ignored = s.ranking.ignorance(r)
+		out.Ignored = s.ranking.ignored(r)
 		return nil
 	})
 	if err != nil {
@@ -132,10 +132,10 @@ func (u *Usage) total() {
 	}
 }
 
-// ignorance tells how far a memory is served in vain, by the rule of the score.
-func (r Ranking) ignorance(m *Record) Ignorance {
+// ignored tells how far a memory is served in vain, by the rule of the score.
+func (r Ranking) ignored(m *Record) Ignored {
 	f := r.Factors(nil, 1, Standing{Kind: m.Kind, ConfirmedAt: m.ConfirmedAt, Citations: m.Citations, IgnoredBy: m.IgnoredBy}, m.ConfirmedAt)
-	out := Ignorance{Sessions: m.IgnoredBy, From: r.IgnoredFrom, Factor: f.Ignored}
+	out := Ignored{Sessions: m.IgnoredBy, From: r.IgnoredFrom, Factor: f.Ignored}
 	if m.IgnoredBy == 0 {
 		return out
 	}

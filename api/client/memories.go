@@ -168,6 +168,12 @@ func (c *Client) History(ctx context.Context, by memory.Caller, ref string) (mem
 	return read[memory.HistoryResponse](ctx, c, q, err)
 }
 
+// Usage tells where a memory was served and cited.
+func (c *Client) Usage(ctx context.Context, by memory.Caller, ref string) (memory.Usage, error) {
+	q, err := onMemory(by, http.MethodGet, ref, nil, "usage")
+	return read[memory.Usage](ctx, c, q, err)
+}
+
 // Context finds the elements that a task is about.
 func (c *Client) Context(ctx context.Context, by memory.Caller, r memory.ContextRequest) (memory.ContextResponse, error) {
 	q, err := inProject(by, http.MethodPost, r, "context")

@@ -3,14 +3,18 @@ package rest
 // sessionDescriptions says what each schema of work sessions is.
 var sessionDescriptions = map[string]string{
 	"CancelSession":    "Nothing has to be said.",
+	"Citation":         "That a session relied on a memory.",
 	"Conflict":         "Another session that works on the same element, above or below it.",
+	"DoorUsage":        "How often a memory came through one door.",
 	"Ended":            "How a work session ended.",
 	"FinishSession":    "How a work session ends.",
 	"FollowUp":         "A piece of work that a session left open.",
 	"Gate":             "Whether a session may begin where it wants to.",
 	"HeartbeatSession": "What a session says on the way; what is left out stays as it was said before.",
+	"Ignored":          "How far a memory is served in vain.",
 	"Lease":            "Says that a session works on an element.",
 	"Served":           "A memory that a session was shown.",
+	"Serving":          "What one session was served of a memory through one door.",
 	"SessionList":      "A page of work sessions, newest first.",
 	"SessionReceipt":   "A work session with what it was shown and what it used of that.",
 	"SessionStatus":    "A work session as it is, with who else works there.",
@@ -18,11 +22,14 @@ var sessionDescriptions = map[string]string{
 	"SingleSession":    "A work session.",
 	"StartRequest":     "A piece of work that begins.",
 	"Started":          "What became of a start.",
+	"Usage":            "Where a memory was served, and what became of that. What was served to nobody's session is not counted.",
 }
 
 const (
 	decisionsText = "What was decided, one sentence each; at most 20 of 500 bytes."
 	followUpsText = "What is left to do, one sentence each; at most 20 of 500 bytes."
+	recentText    = "How often, to the sessions that were served it in the last 30 days."
+	wholeText     = "It was shown with its text; else as one line."
 	pathsText     = "Files whose elements it works on too; at most 100."
 )
 
@@ -46,6 +53,11 @@ var sessionFields = map[string]string{
 //nolint:gosec // words, no credentials
 var sessionFieldDescriptions = func() map[string]string {
 	out := map[string]string{
+		"Citation.at":         "When.",
+		"Citation.author":     "Whose session it is; empty when it is no work session of this project.",
+		"Citation.observed":   "It was seen in what the session wrote, rather than said by it.",
+		"Citation.session_id": "The session; empty when it is no work session of this project.",
+
 		"Conflict.element":    "What the other session works on.",
 		"Conflict.exclusive":  "The other session wants to be alone there.",
 		"Conflict.file":       "A file that both edited within 30 minutes; absent when there is none.",
@@ -54,6 +66,13 @@ var sessionFieldDescriptions = func() map[string]string {
 		"Conflict.soft":       "A hook observed it there; it did not say so.",
 		"Conflict.task":       "What it does.",
 		"Conflict.with":       "The key of the element of yours that it meets.",
+
+		"DoorUsage.door":     "How it was shown.",
+		"DoorUsage.last_at":  "When it was shown so last.",
+		"DoorUsage.recent":   recentText,
+		"DoorUsage.sessions": "To how many sessions.",
+		"DoorUsage.times":    "How often it was shown so.",
+		"DoorUsage.whole":    wholeText,
 
 		"Ended.cited":      "Handles of the memories that count as relied on: those that were named, and those shown to it that its texts name.",
 		"Ended.closed":     "Follow-ups of earlier sessions that this one did.",
@@ -86,6 +105,11 @@ var sessionFieldDescriptions = func() map[string]string {
 		"HeartbeatSession.paths":      pathsText,
 		"HeartbeatSession.summary":    "The work so far, in a few sentences; kept as a partial outcome when the session never finishes.",
 
+		"Ignored.factor":   "Of its score; 1 when it does not count.",
+		"Ignored.from":     "From how many sessions on it counts, while nobody cites the memory.",
+		"Ignored.reason":   "Both in words; empty while no session ignored it.",
+		"Ignored.sessions": "Sessions that said what they used, were served it whole, and did not use it.",
+
 		"Lease.element":   "The element.",
 		"Lease.exclusive": "Nobody else may work there.",
 		"Lease.soft":      "A hook observed it; it was not declared.",
@@ -98,6 +122,16 @@ var sessionFieldDescriptions = func() map[string]string {
 		"Served.times":    "How often it was shown.",
 		"Served.title":    "Its title, else its first line.",
 		"Served.tokens":   "What one showing costs to read, in tokens (bytes ÷ 4).",
+
+		"Serving.author":     "Whose session it is; empty when it is no work session of this project.",
+		"Serving.cited":      "The session relied on it.",
+		"Serving.door":       "How it was shown; the same session stands once for each.",
+		"Serving.first_at":   "When it was first shown.",
+		"Serving.last_at":    "When it was last shown.",
+		"Serving.revision":   "In which revision it was last shown.",
+		"Serving.session_id": "The session; empty when it is no work session of this project.",
+		"Serving.times":      "How often it was shown.",
+		"Serving.whole":      wholeText,
 
 		"SessionList.sessions":      "The sessions.",
 		"SessionReceipt.edited":     "Files that it edited.",
@@ -124,6 +158,19 @@ var sessionFieldDescriptions = func() map[string]string {
 		"Started.gate":       "Whether it may begin.",
 		"Started.leases":     "What it works on.",
 		"Started.session_id": "Its name; empty when the gate denied it.",
+
+		"Usage.citations": "The newest 50, newest first.",
+		"Usage.cited":     "How many sessions relied on it.",
+		"Usage.counted":   "How often over half a year ago: neither how nor to whom is kept.",
+		"Usage.doors":     "How it was shown, most often first.",
+		"Usage.handle":    "The memory.",
+		"Usage.ignored":   "How far it is served in vain.",
+		"Usage.lines":     "How often as one line.",
+		"Usage.recent":    recentText,
+		"Usage.served":    "How often in all.",
+		"Usage.servings":  "The newest 50, newest first.",
+		"Usage.sessions":  "To how many sessions, without those over half a year ago.",
+		"Usage.whole":     "How often with its text.",
 	}
 	for _, schema := range []string{"SessionSummary", "SessionStatus", "SessionReceipt"} {
 		for field, text := range sessionFields {

@@ -79,6 +79,15 @@ func (a *API) lifecycle() {
 			out.Versions, out.Events = some(out.Versions), some(out.Events)
 			return &revised[memory.HistoryResponse]{etag(out.Memory), out}, err
 		})
+	add(a, endpoint{id: "memory-usage", method: http.MethodGet, path: pathMemory + "/usage", tag: tagLifecycle,
+		summary: "Where a memory was served and cited",
+		description: "Gives how often a memory was served, through which doors and to which sessions, who cited it, and whether it is ignored. " +
+			"Sessions of other projects are counted and not named.",
+		answers: "What became of it."},
+		func(ctx context.Context, x *exchange, in *MemoryPath) (*answer[memory.Usage], error) {
+			out, err := a.service.Usage(ctx, x.caller, in.Memory)
+			return &answer[memory.Usage]{out}, err
+		})
 	type memoryTimeline struct {
 		MemoryPath
 

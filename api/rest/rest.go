@@ -50,6 +50,7 @@ type Service interface {
 	Forget(ctx context.Context, c memory.Caller, r memory.ForgetRequest) (memory.ForgetResponse, error)
 	Restore(ctx context.Context, c memory.Caller, ref string) (memory.Memory, error)
 	History(ctx context.Context, c memory.Caller, ref string) (memory.HistoryResponse, error)
+	Usage(ctx context.Context, c memory.Caller, ref string) (memory.Usage, error)
 	Timeline(ctx context.Context, c memory.Caller, ref string, limit int) (memory.TimelineResponse, error)
 	Undo(ctx context.Context, c memory.Caller, r memory.UndoRequest) (memory.UndoResponse, error)
 

@@ -17,6 +17,7 @@ import (
 type memoryService interface {
 	History(ctx context.Context, c memory.Caller, ref string) (memory.HistoryResponse, error)
 	Timeline(ctx context.Context, c memory.Caller, ref string, limit int) (memory.TimelineResponse, error)
+	Usage(ctx context.Context, c memory.Caller, ref string) (memory.Usage, error)
 	Confirm(ctx context.Context, c memory.Caller, r memory.ConfirmRequest) (memory.Memory, error)
 }
 
@@ -25,6 +26,7 @@ type memoryView struct {
 	memory.HistoryResponse // versions and events newest first
 
 	Timeline   []memory.TimelineEntry
+	Usage      memory.Usage
 	Decisions  []decided
 	Done       *decided // the decision that led here
 	MayDecide  bool
@@ -75,6 +77,9 @@ func (p *Pages) showMemory(v *visit, code int, wrong *problem.Error, kept typed)
 	slices.Reverse(h.Events)
 	view := memoryView{HistoryResponse: h, Timeline: around.Entries, Wrong: wrong, Typed: kept, MayDecide: mayDecide(v.caller, h.Memory)}
 	view.MayPromote = v.caller.MayReview() && v.caller.Bound == uuid.Nil && h.Memory.Scope == memory.Project && h.Memory.Status == memory.Live
+	if view.Usage, err = p.Service.Usage(v.ctx(), v.caller, h.Memory.ID.String()); err != nil {
+		return err
+	}
 	past, err := p.Service.ReviewHistory(v.ctx(), v.caller, review.HistoryRequest{Memory: h.Memory.ID.String(), Limit: shownDecisions})
 	if err != nil {
 		return err

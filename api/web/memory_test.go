@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stele-dev/stele/memory"
+	"github.com/stele-dev/stele/session"
 )
 
 func TestMemoryPage(t *testing.T) {
@@ -24,6 +25,28 @@ func TestMemoryPage(t *testing.T) {
 			t.Errorf("%s: %d", handle, got.status)
 		}
 	}
+}
+
+func TestWhereAMemoryWasServed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	m := w.remember(w.acme, memory.RememberRequest{Kind: memory.Pitfall, Title: "Slow gate", Content: "The gate is slow at noon.", Elements: []string{"shop.api"}})
+	v := w.visit(w.acme, memory.RoleAgent)
+	at := "/p/shop/memories/" + m.Handle
+	v.get(at).shows(t, "Served and cited", "served to no session yet")
+	c := w.acme.Caller
+	c.User, c.Agent, c.Role = "ana", "coder", memory.RoleAgent
+	c.Session = w.start(w.acme, "ana", session.StartRequest{Task: "Speed the gate up.", Elements: []string{"shop.api"}}).SessionID
+	_, err := w.service.Recall(t.Context(), c, memory.RecallRequest{Query: "slow gate"})
+	w.must(err)
+	v.get(at).shows(t, "Served 2 times to 1 session: 1 with its text, 1 as a line", "Cited by nobody", "/p/shop/sessions/"+c.Session, "coder/ana", "!<summary>Cited by")
+	_, err = w.service.FinishSession(t.Context(), c, session.FinishRequest{Session: c.Session, Summary: "It is fast.", UsedMemories: []string{}})
+	w.must(err)
+	v.get(at).shows(t, "flag ignored", "1 session that said what it used")
+	c.Session = w.start(w.acme, "ana", session.StartRequest{Task: "Speed it up more."}).SessionID
+	_, err = w.service.FinishSession(t.Context(), c, session.FinishRequest{Session: c.Session, Summary: "It is faster.", UsedMemories: []string{m.Handle}})
+	w.must(err)
+	v.get(at).shows(t, "Cited by 1 session.", "<summary>Cited by", "/p/shop/sessions/"+c.Session)
 }
 
 func TestConfirmAndDispute(t *testing.T) {

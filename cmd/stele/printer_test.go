@@ -106,6 +106,19 @@ func TestGoldens(t *testing.T) {
 				},
 			})
 		},
+		"usage": func(p *printer) {
+			p.usage(memory.Usage{
+				Handle: "m-7k3f9qa", Served: 13, Whole: 3, Lines: 2, Counted: 8, Recent: 2, Sessions: 3, Cited: 1,
+				Doors: []memory.DoorUsage{{Door: memory.DoorRecall, Whole: true, Times: 3, Recent: 2, Sessions: 2, LastAt: at}, {Door: memory.DoorBriefing, Times: 2, Sessions: 2, LastAt: at}},
+				Servings: []memory.Serving{
+					{Door: memory.DoorRecall, Whole: true, FirstAt: at, LastAt: at, Times: 2, SessionID: "ws-7k3f9qa", Author: "claude-code/kim", Cited: true},
+					{Door: memory.DoorBriefing, FirstAt: at, LastAt: at, Times: 1},
+				},
+				Citations: []memory.Citation{{At: at, SessionID: "ws-7k3f9qa", Author: "claude-code/kim", Observed: true}, {At: at}},
+				Ignored:   memory.Ignored{Sessions: 2, From: 5, Factor: 1, Reason: "2 sessions that said what they used had it whole and did not use it; since others did, it ranks as ever"},
+			})
+		},
+		"usage-none": func(p *printer) { p.usage(memory.Usage{Handle: "m-7k3f9qa"}) },
 		"why": func(p *printer) {
 			p.why(memory.WhyResponse{Path: "api/stock.go", Elements: m.Elements[:1], Entries: []memory.WhyEntry{{Memory: m, Matched: "shop.api, bound by api/**"}}})
 		},

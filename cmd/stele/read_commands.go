@@ -157,7 +157,9 @@ func (a *app) getCommand() *cobra.Command {
 
 func (a *app) historyCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "history HANDLE", Short: "Show what happened to a memory, and its versions", Args: cobra.ExactArgs(1),
+		Use: "history HANDLE", Short: "Show what happened to a memory, its versions, and where it was served", Args: cobra.ExactArgs(1),
+		Long: "Show what happened to a memory, its versions, where it was served and cited, and\n" +
+			"whether it is ignored. Sessions of other projects are counted and not named.",
 		Example: "  stele history m-7k3f9qa", ValidArgsFunction: a.completeHandles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), false, func(b *backend, c memory.Caller) error {
@@ -165,7 +167,17 @@ func (a *app) historyCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.answer(h, func(p *printer) { p.history(h) })
+				u, err := b.Usage(cmd.Context(), c, h.Memory.ID.String())
+				if err != nil {
+					return err
+				}
+				return a.answer(struct {
+					memory.HistoryResponse
+					Usage memory.Usage `json:"usage"`
+				}{h, u}, func(p *printer) {
+					p.history(h)
+					p.usage(u)
+				})
 			})
 		},
 	}

@@ -133,6 +133,7 @@ var onServer = []struct {
 	{"edit", []string{"Tea", "--tag", "brew"}, `tags: brew`, exitDone},
 	{"stats", nil, `memories +\d+ live(?s:.*)recall goes by words`, exitDone},
 	{"history", []string{"Tea"}, `by kim \(cli\)`, exitDone},
+	{"history", []string{"Tea"}, `served to no session yet|served \d+ time`, exitDone},
 	{"timeline", []string{"Tea"}, `> .*Tea`, exitDone},
 	{"why", []string{"api/tea.go:3"}, `Tea is hot`, exitDone},
 	{"context", []string{"make", "the", "API", "hotter"}, `shop.api`, exitDone},
