@@ -128,6 +128,11 @@ func (s *Service) Confirm(ctx context.Context, c Caller, r ConfirmRequest) (Memo
 		return Memory{}, err
 	}
 	m, err := s.change(ctx, c, r.Memory, VerbConfirm, r, func(tx Tx, rec *Record, now time.Time) error {
+		if rec.Status == CandidateStatus && r.Holds {
+			if err := s.keepCandidate(ctx, tx, c, rec, now); err != nil {
+				return err
+			}
+		}
 		if err := mustBeLive(ctx, tx, "memory", rec); err != nil {
 			return err
 		}
@@ -340,7 +345,7 @@ func (s *Service) Forget(ctx context.Context, c Caller, r ForgetRequest) (Forget
 				return err
 			}
 		} else {
-			if rec.Status != Live {
+			if rec.Status != Live && rec.Status != CandidateStatus {
 				return problem.New(problem.Conflict, "memory", fmt.Sprintf("%s is already out of recall (%s)", rec.Handle, rec.Status),
 					"nothing needs to be done; erase destroys its text for good")
 			}
@@ -381,6 +386,8 @@ func (s *Service) Restore(ctx context.Context, c Caller, ref string) (Memory, er
 				return problem.New(problem.Conflict, "memory", fmt.Sprintf("%s was superseded by %s, which is live", rec.Handle, live.Handle),
 					"forget "+live.Handle+" first, or supersede it with the old text")
 			}
+		case CandidateStatus:
+			return problem.New(problem.Conflict, "memory", rec.Handle+" was never in recall: it is a candidate", "confirm it, and it is a memory")
 		case Retired, Erased:
 		}
 		if err := titleFree(ctx, tx, rec.Space, rec.Title, rec); err != nil {
@@ -418,10 +425,10 @@ func (s *Service) List(ctx context.Context, c Caller, r ListRequest) (ListRespon
 	switch r.Status {
 	case "":
 		r.Status = Live
-	case Live, Superseded, Retired, Erased, "all":
+	case Live, Superseded, Retired, Erased, CandidateStatus, "all":
 	default:
 		return ListResponse{}, problem.Invalidf("status", "%q is not a status", clip(string(r.Status), 40)).
-			Fix("use live, superseded, retired, erased or all")
+			Fix("use live, superseded, retired, erased, candidate or all")
 	}
 	if r.Origin != "" && !slices.Contains(origins, r.Origin) {
 		return ListResponse{}, problem.Invalidf("origin", "%q is not an origin", clip(string(r.Origin), 40)).

@@ -39,12 +39,14 @@ const (
 // Status is the life of a memory.
 type Status string
 
-// The statuses. Only Live memories are recalled; Erased ones are tombstones without text.
+// The statuses. Only Live memories are recalled; Erased ones are tombstones without text. One of CandidateStatus is a sentence that a hook
+// took for something to remember: it is a memory once somebody confirms it.
 const (
-	Live       Status = "live"
-	Superseded Status = "superseded"
-	Retired    Status = "retired"
-	Erased     Status = "erased"
+	CandidateStatus Status = "candidate"
+	Live            Status = "live"
+	Superseded      Status = "superseded"
+	Retired         Status = "retired"
+	Erased          Status = "erased"
 )
 
 // Origin is the door a memory came through. Memories of origin import and hook are unreviewed until cited or confirmed.
@@ -106,6 +108,17 @@ type Seen struct {
 	TreeOf func(ctx context.Context, patterns []string) string `json:"-"`
 }
 
+// Anchor leads from a memory to the turn of a conversation that it came from. Conversations are not kept: it says where one lies.
+type Anchor struct {
+	Client     string `json:"client,omitempty"`     // whose conversation: claude-code, codex, …
+	Session    string `json:"session,omitempty"`    // the client's id of it
+	Turn       string `json:"turn,omitempty"`       // the client's id of the turn
+	Transcript string `json:"transcript,omitempty"` // the file, on the machine of the author
+}
+
+// MaxAnchorBytes bounds each part of an Anchor: the longest path of a file system in use.
+const MaxAnchorBytes = 1024
+
 // ElementRef names an element of the model that a memory is attached to.
 type ElementRef struct {
 	ID     uuid.UUID `json:"-"`
@@ -149,6 +162,7 @@ type Memory struct {
 	ExpiresAt     *time.Time   `json:"expires_at"`
 	SupersededBy  string       `json:"superseded_by"` // handle
 	Seen          *Seen        `json:"seen"`
+	Anchor        *Anchor      `json:"anchor,omitempty"`
 	DoubtedAt     time.Time    `json:"-"`     // the newest open doubt; zero when there is none
 	Flags         []Flag       `json:"flags"` // doubts in words; "verify" or "disputed" demote
 	Links         []Link       `json:"links"`

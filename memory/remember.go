@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -101,6 +102,9 @@ func (s *Service) draft(c Caller, r RememberRequest) (*draft, error) {
 	if err := boundElements(r.Elements); err != nil {
 		return nil, err
 	}
+	if err := d.Anchor.check(); err != nil {
+		return nil, err
+	}
 	d.unreviewed = c.Door == FromImport || c.Door == FromHook
 	return d, nil
 }
@@ -162,6 +166,19 @@ func (d *draft) clean() error {
 	for _, t := range d.Tags {
 		if err := checkText("tags", t, MaxTagBytes, "a tag is a word or two"); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// check refuses an anchor that cannot be one.
+func (a *Anchor) check() error {
+	if a == nil {
+		return nil
+	}
+	for _, part := range []string{a.Client, a.Session, a.Turn, a.Transcript} {
+		if len(part) > MaxAnchorBytes || !utf8.ValidString(part) || strings.ContainsFunc(part, unicode.IsControl) {
+			return problem.Invalidf("anchor", "a part of it is no name").Fix("give at most %d bytes of one line, or leave it out", MaxAnchorBytes)
 		}
 	}
 	return nil
@@ -353,7 +370,7 @@ func (s *Service) newRecord(c Caller, d *draft, kind Kind, elements []ElementRef
 	r := &Record{Memory: Memory{
 		ID: newID(), Handle: newHandle(), Kind: kind, Title: d.Title, Content: d.Content, Why: d.Why, Scope: d.Scope, Status: Live,
 		Elements: elements, Paths: d.Paths, Tags: d.Tags, Origin: c.Door, Unreviewed: d.unreviewed, CreatedAt: d.now,
-		ConfirmedAt: d.now, Revision: 1, ExpiresAt: d.expires, Seen: d.Seen,
+		ConfirmedAt: d.now, Revision: 1, ExpiresAt: d.expires, Seen: d.Seen, Anchor: d.Anchor,
 	}, ProjectID: c.Project, Agent: c.Agent, User: c.User}
 	if i := d.Imported; i != nil {
 		r.CreatedAt, r.ConfirmedAt, r.Agent, r.User = i.CreatedAt, i.CreatedAt, i.Agent, i.User

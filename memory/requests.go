@@ -20,6 +20,7 @@ type RememberRequest struct {
 	Supersedes string    `json:"supersedes"`
 	Separate   bool      `json:"separate"` // store it even when it restates an existing memory
 	Seen       *Seen     `json:"seen"`
+	Anchor     *Anchor   `json:"anchor,omitempty"`
 	Imported   *Imported `json:"-"` // set by imports only
 }
 

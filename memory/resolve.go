@@ -167,6 +167,8 @@ func mustBeLive(ctx context.Context, v View, field string, r *Record) error {
 		}
 		return problem.New(problem.Conflict, field, fmt.Sprintf("%s was superseded and its successor is no longer live", r.Handle),
 			"write it as a new memory")
+	case CandidateStatus:
+		return problem.New(problem.Conflict, field, r.Handle+" is a candidate that nobody confirmed", "confirm it first")
 	default:
 		return problem.New(problem.Conflict, field, fmt.Sprintf("%s is %s", r.Handle, r.Status), "restore it first, or write it as a new memory")
 	}
@@ -368,12 +370,14 @@ func (r *Record) shown(now time.Time) Memory {
 		mark("retired", "taken out of recall; restore brings it back")
 	case Erased:
 		mark("erased", "its text was destroyed")
+	case CandidateStatus:
+		mark("candidate", "a sentence that a hook found; a memory once somebody confirms it")
 	case Live:
 	}
 	if r.expired(now) {
 		mark("expired", "expired on "+m.ExpiresAt.Format(time.DateOnly))
 	}
-	if m.Unreviewed {
+	if m.Unreviewed && m.Status != CandidateStatus {
 		mark("unreviewed", "came by "+string(m.Origin)+" and nobody confirmed it yet")
 	}
 	switch m.Scope {

@@ -20,6 +20,7 @@ type Stats struct {
 // StatusCounts counts memories by status.
 type StatusCounts struct {
 	Live       int `json:"live"`
+	Candidates int `json:"candidates"`
 	Superseded int `json:"superseded"`
 	Retired    int `json:"retired"`
 	Erased     int `json:"erased"`

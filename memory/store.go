@@ -81,6 +81,7 @@ func (e Element) Ref() ElementRef {
 // View is what can be read in a transaction. It is the sum of what the rules of each file declare.
 type View interface {
 	recordView
+	candidateView
 	modelView
 	recallView
 	knowledgeView
@@ -236,6 +237,7 @@ const (
 	VerbDoubt     Verb = "doubt"
 	VerbUnconfirm Verb = "unconfirm" // a confirmation was taken back
 	VerbPromote   Verb = "promote"   // it stands for a memory of a project, with its confirmations
+	VerbPropose   Verb = "propose"   // a candidate was found, or is one again
 
 	VerbPushRun         Verb = "push_run"
 	VerbSetDrift        Verb = "set_drift"

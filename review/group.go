@@ -146,6 +146,8 @@ func (g *gathered) line(reason string, of, other *memory.Memory) string {
 			return what + " imported together, which nobody confirmed"
 		}
 		return fmt.Sprintf("%s written by %s on %s, which nobody confirmed", what, o.Origin, o.Since.Format(time.DateOnly))
+	case Candidate:
+		return fmt.Sprintf("%s said in one work session", count(g.Count, "sentence"))
 	case Ignored, Stale, Expired:
 	}
 	return evidence(o, reason, of, other)
@@ -174,6 +176,8 @@ func evidence(o Open, reason string, of, other *memory.Memory) string {
 		return leads(o.Link)
 	case Unreviewed:
 		return fmt.Sprintf("came by %s, and nobody confirmed it", o.Origin)
+	case Candidate:
+		return "a hook took it for something to remember; it is gone after 14 days unless somebody confirms it"
 	}
 	return ""
 }

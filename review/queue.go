@@ -262,8 +262,14 @@ func (s *Service) show(ctx context.Context, v View, c memory.Caller, groups []ga
 // actions are those that make sense for a group, as far as the caller may.
 func (g *gathered) actions(c memory.Caller, mayDecide bool) []Action {
 	out := []Action{Confirm, Dispute}
-	if g.Reason == Disputed {
+	switch g.Reason { //nolint:exhaustive // the others are memories without a verdict
+	case Disputed:
 		out = []Action{Confirm}
+	case Candidate: // nothing is in recall that could be disputed, changed or left as it is
+		if out = []Action{Confirm}; mayDecide {
+			out = append(out, Retire, Snooze)
+		}
+		return out
 	}
 	if !mayDecide {
 		return out
@@ -277,7 +283,7 @@ func (g *gathered) actions(c memory.Caller, mayDecide bool) []Action {
 		if c.MayReview() && slices.ContainsFunc(g.items, func(o Open) bool { return o.Moved }) {
 			out = append(out, AcceptBinding)
 		}
-	case EvidenceGone, Rewritten, Disputed, Ignored, Stale, Expired, DanglingLink, Unreviewed:
+	case EvidenceGone, Rewritten, Disputed, Ignored, Stale, Expired, DanglingLink, Unreviewed, Candidate:
 	}
 	if len(g.items) == 1 {
 		out = append(out, Edit)

@@ -25,10 +25,11 @@ const (
 	Expired      Reason = "expired"       // it was to hold until a moment that has passed
 	DanglingLink Reason = "dangling_link" // a [[link]] in it leads nowhere, or to several things
 	Unreviewed   Reason = "unreviewed"    // an import or a hook wrote it, and nobody confirmed or cited it
+	Candidate    Reason = "candidate"     // a hook took a sentence for something to remember
 )
 
 // Reasons lists all, in the order of the contract.
-var Reasons = []Reason{Drifted, EvidenceGone, Rewritten, Disputed, Conflict, Ignored, Stale, Orphaned, Expired, DanglingLink, Unreviewed}
+var Reasons = []Reason{Drifted, EvidenceGone, Rewritten, Disputed, Conflict, Ignored, Stale, Orphaned, Expired, DanglingLink, Unreviewed, Candidate}
 
 // Action is what can be done about items.
 type Action string

@@ -235,7 +235,7 @@ func (u *undoing) putBack(ctx context.Context, c Change) error {
 			return err
 		}
 		return domain.Reinstate(ctx, u.tx, caller, &recs[0])
-	case c.Before.Status != live && r.Status == live:
+	case c.Before.Status != live && r.Status == live, c.Before.Status == memory.CandidateStatus && r.Status == memory.Retired:
 		return u.leaveRecall(ctx, caller, r, c.Before)
 	case r.Status == live && !slices.Equal(c.Before.Elements, c.After.Elements):
 		return u.reindex(ctx, caller, r.ID, c.Before.Revision != c.After.Revision)
@@ -249,8 +249,12 @@ func (u *undoing) leaveRecall(ctx context.Context, c memory.Caller, r *memory.Re
 		return err
 	}
 	entry := memory.AuditEntry{At: u.now, Verb: memory.VerbRetire, Subject: r.ID, Revision: r.Revision, Space: r.Space}
-	if before.Status == memory.Superseded {
+	switch before.Status {
+	case memory.Superseded:
 		entry.Verb, entry.Detail = memory.VerbSupersede, map[string]string{"by": before.Successor.String()}
+	case memory.CandidateStatus:
+		entry.Verb = memory.VerbPropose
+	case memory.Live, memory.Retired, memory.Erased:
 	}
 	return u.tx.Audit(ctx, c, entry)
 }

@@ -184,7 +184,7 @@ func (scopeText) Schema(huma.Registry) *huma.Schema {
 }
 
 func (statusText) Schema(huma.Registry) *huma.Schema {
-	return oneOf(memory.Live, memory.Superseded, memory.Retired, memory.Erased)
+	return oneOf(memory.Live, memory.Superseded, memory.Retired, memory.Erased, memory.CandidateStatus)
 }
 
 func (originText) Schema(huma.Registry) *huma.Schema {

@@ -73,6 +73,7 @@ func (u *upkeep) jobs(runner *driftRunner) []upkeepJob {
 		{"@every 10m", u.embedAll},
 		{"@every 1m", u.domain.Sweep},
 		{"@every 1h", u.domain.Retain},
+		{"@every 1h", u.domain.DropCandidates},
 	}
 	if runner != nil {
 		jobs = append(jobs, upkeepJob{"@every 1m", runner.due})

@@ -94,7 +94,7 @@ func (p *past) versions(b *pgx.Batch) {
 		if r.Flags = nil; !readable {
 			r.MarkUnreadable()
 		}
-		r.Revision, r.Title, r.Content, r.Why, r.Tags = revision, text.Title, text.Content, text.Why, text.Tags
+		r.Revision, r.Title, r.Content, r.Why, r.Tags, r.Anchor = revision, text.Title, text.Content, text.Why, text.Tags, text.Anchor
 		return nil
 	})
 	b.Queue(`SELECT 1`).QueryRow(func(row pgx.Row) error { // runs when the versions have been read
@@ -113,7 +113,7 @@ func (p *past) trail(b *pgx.Batch) {
 	p.queue(b, `
 		SELECT subject_id, verb, at, door, coalesce(detail ->> 'confirmed_at', ''), coalesce(detail ->> 'confirmations', '') FROM audit
 		WHERE org_id = $1 AND subject_id = ANY ($2) AND at <= $3
-		  AND verb IN ('restate', 'confirm', 'unconfirm', 'supersede', 'retire', 'restore', 'promote')
+		  AND verb IN ('restate', 'confirm', 'unconfirm', 'supersede', 'retire', 'restore', 'promote', 'propose')
 		ORDER BY at, audit_id`, func(rows pgx.Rows) error {
 		var id uuid.UUID
 		var verb memory.Verb
@@ -148,6 +148,8 @@ func (p *past) trail(b *pgx.Batch) {
 			r.Status = memory.Retired
 		case memory.VerbRestore:
 			r.Status = memory.Live
+		case memory.VerbPropose:
+			r.Status = memory.CandidateStatus
 		default: // the statement asks for no other
 		}
 		return nil

@@ -33,6 +33,13 @@ type body struct {
 	Content string   `json:"c"`
 	Why     string   `json:"w,omitempty"`
 	Tags    []string `json:"g,omitempty"`
+
+	Anchor *memory.Anchor `json:"a,omitempty"`
+}
+
+// bodyOf is what of a memory is sealed as one text.
+func bodyOf(r *memory.Record) body {
+	return body{Title: r.Title, Content: r.Content, Why: r.Why, Tags: r.Tags, Anchor: r.Anchor}
 }
 
 func bodyLocation(id uuid.UUID, revision int) secret.Location {
@@ -252,7 +259,7 @@ func (v *view) scanRecords(found map[uuid.UUID]*memory.Record) func(pgx.Rows) er
 			if !readable {
 				r.MarkUnreadable()
 			}
-			r.Title, r.Content, r.Why, r.Tags = b.Title, b.Content, b.Why, b.Tags
+			r.Title, r.Content, r.Why, r.Tags, r.Anchor = b.Title, b.Content, b.Why, b.Tags, b.Anchor
 			r.CreatedAt, r.ConfirmedAt = r.CreatedAt.UTC(), r.ConfirmedAt.UTC()
 			if r.ExpiresAt != nil {
 				utc := r.ExpiresAt.UTC()
@@ -352,7 +359,7 @@ func (v *view) Around(ctx context.Context, q memory.AroundQuery) ([]uuid.UUID, e
 	rows, err := v.tx.Query(ctx, `
 		WITH near AS (
 			SELECT m.memory_id, m.created_at FROM memories m
-			WHERE m.org_id = $1 AND m.space_id = ANY ($2) AND m.status <> 'erased' AND m.memory_id <> $3
+			WHERE m.org_id = $1 AND m.space_id = ANY ($2) AND m.status NOT IN ('erased', 'candidate') AND m.memory_id <> $3
 			  AND (cardinality($4::uuid[]) = 0 OR EXISTS (
 			      SELECT 1 FROM attachments a
 			      WHERE a.org_id = $1 AND a.memory_id = m.memory_id AND a.element_id = ANY ($4) AND a.detached_at IS NULL))

@@ -122,6 +122,12 @@ const openItems = `
 		FROM memories m
 		WHERE m.org_id = $1 AND m.space_id = ANY ($2) AND m.status = 'live' AND m.unreviewed
 		  AND ($12::uuid[] IS NULL OR m.memory_id = ANY ($12)) AND ($13::text[] IS NULL OR 'unreviewed' = ANY ($13))
+	UNION ALL
+		SELECT 'candidate', m.memory_id, m.memory_id::text, coalesce(m.batch_id::text, m.memory_id::text),
+			m.created_at, NULL, NULL, NULL, '', false, NULL, 0, 0, NULL
+		FROM memories m
+		WHERE m.org_id = $1 AND m.space_id = ANY ($2) AND m.status = 'candidate'
+		  AND ($12::uuid[] IS NULL OR m.memory_id = ANY ($12)) AND ($13::text[] IS NULL OR 'candidate' = ANY ($13))
 	), undecided AS MATERIALIZED (
 		SELECT f.* FROM found f WHERE NOT EXISTS (
 			SELECT 1 FROM review_items d WHERE d.org_id = $1 AND d.memory_id = f.memory_id AND d.reason = f.reason AND d.evidence = f.evidence

@@ -18,6 +18,7 @@ func (v *view) Stats(ctx context.Context, spaces []int32, model string, at time.
 	}
 	byStatus := map[memory.Status]*int{
 		memory.Live: &out.Memories.Live, memory.Superseded: &out.Memories.Superseded, memory.Retired: &out.Memories.Retired, memory.Erased: &out.Memories.Erased,
+		memory.CandidateStatus: &out.Memories.Candidates,
 	}
 	b := &pgx.Batch{}
 	b.Queue(`SELECT status, kind, count(*)::int, coalesce(sum(term_count) FILTER (WHERE status = 'live'), 0)::bigint,

@@ -44,7 +44,7 @@ func (t *tx) Insert(_ context.Context, r *memory.Record, at []memory.Attachment,
 		return err
 	}
 	r.Space, r.Seq = sp.ID, sp.nextSeq
-	sealed, err := t.sealBody(r.ID, r.Revision, body{Title: r.Title, Content: r.Content, Why: r.Why, Tags: r.Tags})
+	sealed, err := t.sealBody(r.ID, r.Revision, bodyOf(r))
 	if err != nil {
 		return err
 	}
@@ -62,9 +62,9 @@ func (t *tx) Insert(_ context.Context, r *memory.Record, at []memory.Attachment,
 		INSERT INTO memories (org_id, memory_id, space_id, seq, project_id, handle, kind, status, agent, user_name, origin, source_key,
 			batch_id, unreviewed, created_at, confirmed_at, revision, expires_at, title_hash, text_hash, term_count,
 			seen_commit, seen_branch, seen_tree, seen_assumed)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 'live', $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $25, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`,
 		t.org, r.ID, r.Space, r.Seq, nullID(r.ProjectID), r.Handle, r.Kind, r.Agent, r.User, r.Origin, source, nullID(batch), r.Unreviewed,
-		r.CreatedAt, r.ConfirmedAt, r.Revision, r.ExpiresAt, e.title, e.text, len(e.terms), seen.Commit, seen.Branch, seen.Tree, seen.Assumed)
+		r.CreatedAt, r.ConfirmedAt, r.Revision, r.ExpiresAt, e.title, e.text, len(e.terms), seen.Commit, seen.Branch, seen.Tree, seen.Assumed, r.Status)
 	b.Queue(`INSERT INTO memory_versions (org_id, memory_id, revision, body, recorded_at, agent, user_name) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		t.org, r.ID, r.Revision, sealed, r.CreatedAt, r.Agent, r.User)
 	t.queueAttach(b, r.ID, at, r.CreatedAt)
@@ -72,8 +72,12 @@ func (t *tx) Insert(_ context.Context, r *memory.Record, at []memory.Attachment,
 	if err := t.queueLinks(b, r, ix); err != nil {
 		return err
 	}
-	t.queueIndex(b, r, e)
-	b.Queue(`UPDATE spaces SET next_seq = $3, live = live + 1 WHERE org_id = $1 AND space_id = $2`, t.org, sp.ID, sp.nextSeq+1)
+	live := 0
+	if r.Status == memory.Live {
+		live = 1
+		t.queueIndex(b, r, e)
+	}
+	b.Queue(`UPDATE spaces SET next_seq = $3, live = live + $4 WHERE org_id = $1 AND space_id = $2`, t.org, sp.ID, sp.nextSeq+1, live)
 	t.pipeline.later(b)
 	sp.nextSeq++
 	for i, text := range ix.Links {
@@ -183,7 +187,7 @@ func (t *tx) unindex(ctx context.Context, r *memory.Record) error {
 
 // Revise stores a new revision and indexes it anew.
 func (t *tx) Revise(ctx context.Context, r *memory.Record, ix memory.Index, by memory.Caller, now time.Time) error {
-	sealed, err := t.sealBody(r.ID, r.Revision, body{Title: r.Title, Content: r.Content, Why: r.Why, Tags: r.Tags})
+	sealed, err := t.sealBody(r.ID, r.Revision, bodyOf(r))
 	if err != nil {
 		return err
 	}
