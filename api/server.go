@@ -112,8 +112,8 @@ func New(o Options) (*Server, error) {
 	mux.Handle("POST /v1/webhooks/github", shared(http.HandlerFunc(o.Webhook.serve)))
 	mux.Handle("GET /v1/badges/{organization}/{project}/{secret}/{what}", shared(http.HandlerFunc(badges{o.Service}.serve)))
 	web.New(web.Options{Service: o.Service, Log: o.Log, Version: o.Version, Signed: gate.WrapBy, Limited: shared, RunDrift: o.RunDrift, Within: func(h http.Handler) http.Handler {
-		return noteUser(bounded(busy, doors.Streams, m.refused, h))
-	}}).Register(mux)
+		return noteUser(bounded(busy, web.Streams, m.refused, h))
+	}, Stream: gate.Stream, Admitted: gate.AdmittedBy, Done: s.stop}).Register(mux)
 	mux.HandleFunc("GET /healthz", s.health.live)
 	mux.HandleFunc("GET /readyz", s.health.ready)
 	mux.Handle("/", gate.Wrap(http.HandlerFunc(nothing)))

@@ -19,13 +19,16 @@ type StreamEvent struct {
 	Verb     Verb      `json:"verb"`
 	Memory   string    `json:"memory,omitempty"` // handle
 	Kind     Kind      `json:"kind,omitempty"`
-	Scope    Scope     `json:"scope"` // of the memory, or project for what concerns the model
+	Session  string    `json:"session,omitempty"` // name of the work session it is about
+	Element  string    `json:"element,omitempty"` // key of the element it is about
+	Run      string    `json:"run_id,omitempty"`  // of the run it is about
+	Scope    Scope     `json:"scope"`             // of the memory, or project for what concerns the model
 	Revision int       `json:"revision,omitempty"`
 	Author   string    `json:"author"` // who did it
 	Door     string    `json:"door,omitempty"`
 }
 
-// EventsResponse is a page of events, oldest first, and the position behind them to go on from.
+// EventsResponse is a page of events in the order that was asked for, and the position to go on from in that order.
 type EventsResponse struct {
 	Events   []StreamEvent `json:"events"`
 	Position string        `json:"position"`
@@ -45,10 +48,15 @@ type eventView interface {
 	LastEvents(ctx context.Context, spaces []int32) (map[int32]int64, error)
 	// SpaceEvents gives at most limit events of a space with a number above after, by number.
 	SpaceEvents(ctx context.Context, space int32, after int64, limit int) ([]SpaceEvent, error)
+	// EarlierSpaceEvents gives at most limit events of a space with a number up to upTo, newest first.
+	EarlierSpaceEvents(ctx context.Context, space int32, upTo int64, limit int) ([]SpaceEvent, error)
 }
 
-// FromNow is the position behind everything there is.
-const FromNow = "now"
+// The positions behind everything there is, and before it.
+const (
+	FromNow   = "now"
+	Beginning = "0.0.0"
+)
 
 // MaxEvents bounds a page of events.
 const MaxEvents = 500
@@ -60,58 +68,29 @@ func (s *Service) Events(ctx context.Context, c Caller, after string, limit int)
 	if err := c.check(); err != nil {
 		return EventsResponse{}, err
 	}
-	if limit <= 0 || limit > MaxEvents {
-		limit = MaxEvents
-	}
-	from, err := parsePosition(after)
-	if err != nil {
-		return EventsResponse{}, err
-	}
 	var out EventsResponse
-	err = s.view(ctx, c, func(v View) error {
+	err := s.view(ctx, c, func(v View) error {
 		out = EventsResponse{Events: []StreamEvent{}}
-		at := from
-		keys := c.spaceKeys()
-		spaces, err := v.Spaces(ctx, keys)
+		at, spaces, err := placeIn(ctx, v, c, "after", after)
 		if err != nil {
 			return err
-		}
-		ids := make([]int32, len(spaces))
-		scopeOf := map[int32]Scope{}
-		for i, sp := range spaces {
-			ids[i], scopeOf[sp.ID] = sp.ID, sp.Scope
-		}
-		last, err := v.LastEvents(ctx, ids)
-		if err != nil {
-			return err
-		}
-		for id, n := range last {
-			switch slot := slot(scopeOf[id]); {
-			case after == FromNow:
-				at[slot] = n
-			case at[slot] > n: // going on from there would skip what is written until the numbers meet again
-				return problem.New(problem.Conflict, "after", "this position is ahead of everything there is, as after the restore of a backup",
-					"begin anew: leave the position out")
-			}
 		}
 		if after == FromNow {
 			out.Position = at.String()
 			return nil
 		}
-		queues := make([][]SpaceEvent, 0, len(ids))
-		for _, id := range ids {
-			es, err := v.SpaceEvents(ctx, id, at[slot(scopeOf[id])], limit)
-			if err != nil {
-				return err
-			}
-			queues = append(queues, es)
+		heads, err := queues(spaces, func(sp Space) ([]SpaceEvent, error) {
+			return v.SpaceEvents(ctx, sp.ID, at[slot(sp.Scope)], eventsOf(limit))
+		})
+		if err != nil {
+			return err
 		}
-		for len(out.Events) < limit {
-			e, ok := earliest(queues)
+		for len(out.Events) < eventsOf(limit) {
+			e, ok := next(heads, time.Time.Before)
 			if !ok {
 				break
 			}
-			at[slot(scopeOf[e.Space])] = e.Number
+			at[slot(e.Scope)] = e.Number
 			e.ID = at.String()
 			out.Events = append(out.Events, e.StreamEvent)
 		}
@@ -124,12 +103,130 @@ func (s *Service) Events(ctx context.Context, c Caller, after string, limit int)
 	return out, nil
 }
 
-// earliest takes the event that happened first from the heads of the queues. The order within a queue stays whatever the
-// clocks of several servers said.
-func earliest(queues [][]SpaceEvent) (SpaceEvent, bool) {
+// EarlierEvents is Events the other way: newest first, up to and with what lies at a position; FromNow begins at the
+// newest. Events after the id of the first one are what a stream goes on with. The position of the answer is Beginning
+// when nothing lies before.
+func (s *Service) EarlierEvents(ctx context.Context, c Caller, upTo string, limit int) (EventsResponse, error) {
+	if err := c.check(); err != nil {
+		return EventsResponse{}, err
+	}
+	var out EventsResponse
+	err := s.view(ctx, c, func(v View) error {
+		out = EventsResponse{Events: []StreamEvent{}}
+		at, spaces, err := placeIn(ctx, v, c, "before", upTo)
+		if err != nil {
+			return err
+		}
+		heads, err := queues(spaces, func(sp Space) ([]SpaceEvent, error) {
+			return v.EarlierSpaceEvents(ctx, sp.ID, at[slot(sp.Scope)], eventsOf(limit))
+		})
+		if err != nil {
+			return err
+		}
+		for len(out.Events) < eventsOf(limit) {
+			e, ok := next(heads, time.Time.After)
+			if !ok {
+				break
+			}
+			e.ID = at.String()
+			at[slot(e.Scope)] = e.Number - 1
+			out.Events = append(out.Events, e.StreamEvent)
+		}
+		out.Position = at.String()
+		return nil
+	})
+	if err != nil {
+		return EventsResponse{}, fmt.Errorf("earlier events: %w", err)
+	}
+	return out, nil
+}
+
+// Titles gives what memories are called, by handle: those of the handles that the caller sees. It counts as no use of them.
+func (s *Service) Titles(ctx context.Context, c Caller, handles []string) (map[string]string, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if len(handles) > MaxEvents {
+		return nil, problem.Invalidf("memories", "%d memories are more than the %d of one call", len(handles), MaxEvents).Fix("ask in several calls")
+	}
+	var out map[string]string
+	err := s.view(ctx, c, func(v View) error {
+		out = make(map[string]string, len(handles))
+		ids := make([]uuid.UUID, 0, len(handles))
+		for _, handle := range handles {
+			id, err := v.ByHandle(ctx, handle)
+			if err != nil {
+				return err
+			}
+			ids = append(ids, id) // that of none is of no record
+		}
+		recs, err := v.Records(ctx, ids)
+		for i := range recs {
+			if c.sees(&recs[i]) {
+				out[recs[i].Handle] = titleOf(recs[i].Memory)
+			}
+		}
+		return err
+	})
+	return out, wrap("titles", err)
+}
+
+func eventsOf(limit int) int {
+	if limit <= 0 || limit > MaxEvents {
+		return MaxEvents
+	}
+	return limit
+}
+
+// placeIn reads a position against the spaces of a caller; field is what the caller calls it.
+func placeIn(ctx context.Context, v View, c Caller, field, text string) (position, []Space, error) {
+	at, err := parsePosition(field, text)
+	if err != nil {
+		return at, nil, err
+	}
+	spaces, err := v.Spaces(ctx, c.spaceKeys())
+	if err != nil {
+		return at, nil, err
+	}
+	ids := make([]int32, len(spaces))
+	for i, sp := range spaces {
+		ids[i] = sp.ID
+	}
+	last, err := v.LastEvents(ctx, ids)
+	if err != nil {
+		return at, nil, err
+	}
+	for _, sp := range spaces {
+		switch slot := slot(sp.Scope); {
+		case text == FromNow:
+			at[slot] = last[sp.ID]
+		case at[slot] > last[sp.ID]: // going on from there would skip what is written until the numbers meet again
+			return at, nil, problem.New(problem.Conflict, field, "this position is ahead of everything there is, as after the restore of a backup",
+				"begin anew: leave the position out")
+		}
+	}
+	return at, spaces, nil
+}
+
+// queues gives the events of each space.
+func queues(spaces []Space, read func(Space) ([]SpaceEvent, error)) ([][]SpaceEvent, error) {
+	out := make([][]SpaceEvent, 0, len(spaces))
+	for _, sp := range spaces {
+		es, err := read(sp)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, es)
+	}
+	return out, nil
+}
+
+// next takes the event from the heads of the queues whose time goes before the others'. The order within a queue stays
+// whatever the clocks of several servers said.
+func next(queues [][]SpaceEvent, before func(a, b time.Time) bool) (SpaceEvent, bool) {
 	best := -1
 	for i, q := range queues {
-		if len(q) > 0 && (best < 0 || q[0].At.Before(queues[best][0].At)) {
+		if len(q) > 0 && (best < 0 || before(q[0].At, queues[best][0].At)) {
 			best = i
 		}
 	}
@@ -158,13 +255,13 @@ func slot(s Scope) int {
 
 func (p position) String() string { return fmt.Sprintf("%d.%d.%d", p[0], p[1], p[2]) }
 
-func parsePosition(s string) (position, error) {
+func parsePosition(field, s string) (position, error) {
 	var p position
 	if s == "" || s == FromNow {
 		return p, nil
 	}
 	parts := strings.Split(s, ".")
-	bad := problem.Invalidf("after", "it is not a position of this stream").Fix("send the id of the last event you saw, or leave it out")
+	bad := problem.Invalidf(field, "it is not a position of this stream").Fix("send the id of the last event you saw, or leave it out")
 	if len(parts) != len(p) {
 		return p, bad
 	}

@@ -187,3 +187,70 @@ func TestAuditLog(t *testing.T) {
 	_, err = w.AuditLog(ctx, w.c, memory.AuditRequest{Cursor: "x"})
 	wants(t, err, problem.Invalid)
 }
+
+// Backwards in pages comes what comes forwards, and each id leads to exactly what is newer.
+func TestEarlierEvents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	var last string
+	for i := range 9 {
+		scope := []memory.Scope{memory.Project, memory.Organization, memory.Personal}[i%3]
+		last = w.remember(memory.RememberRequest{Title: fmt.Sprintf("Cart %d", i), Content: fmt.Sprintf("Cart %d has %d wheels.", i, i+3), Scope: scope, Separate: true}).Memory.Handle
+	}
+	all, err := w.Events(ctx, w.c, "", 0)
+	w.must(err)
+	what := func(e memory.StreamEvent) string { return string(e.Verb) + " " + e.Memory + " " + e.Author }
+	want := map[string]int{}
+	for _, e := range all.Events {
+		want[what(e)]++
+	}
+	got := map[string]int{}
+	var back []memory.StreamEvent
+	for upTo := memory.FromNow; upTo != memory.Beginning; {
+		page, err := w.EarlierEvents(ctx, w.c, upTo, 4)
+		w.must(err)
+		if len(page.Events) == 0 {
+			t.Fatalf("nothing lies before %s", upTo)
+		}
+		back, upTo = append(back, page.Events...), page.Position
+	}
+	for i, e := range back {
+		got[what(e)]++
+		newer, err := w.Events(ctx, w.c, e.ID, 0)
+		w.must(err)
+		if len(newer.Events) != i || newer.Position != all.Position {
+			t.Errorf("after the event %d from the end come %d", i, len(newer.Events))
+		}
+	}
+	if asJSON(t, got) != asJSON(t, want) || len(back) != len(all.Events) {
+		t.Errorf("backwards come %v, forwards %v", got, want)
+	}
+	if back[0].ID != all.Position || back[0].Memory != last {
+		t.Errorf("the newest is %+v", back[0])
+	}
+	if page, err := w.EarlierEvents(ctx, w.c, memory.Beginning, 0); err != nil || len(page.Events) != 0 || page.Position != memory.Beginning {
+		t.Errorf("before the beginning lies %+v, %v", page, err)
+	}
+	_, err = w.EarlierEvents(ctx, w.c, "1000.0.0", 0)
+	wants(t, err, problem.Conflict, "restore")
+	_, err = w.EarlierEvents(ctx, w.c, "x", 0)
+	wants(t, err, problem.Invalid)
+
+	// Another user sees neither the personal events nor the titles behind their handles.
+	c := w.c
+	c.User = "u2"
+	others, err := w.EarlierEvents(ctx, c, memory.FromNow, 0)
+	w.must(err)
+	if len(others.Events) != len(all.Events)-3 || strings.Contains(asJSON(t, others), last) {
+		t.Errorf("another user sees %s", asJSON(t, others))
+	}
+	titles, err := w.Titles(ctx, c, []string{back[0].Memory, back[1].Memory, "m-aaaaaaa"})
+	w.must(err)
+	if len(titles) != 1 || titles[back[1].Memory] != "Cart 7" {
+		t.Errorf("another user is told the titles %v", titles)
+	}
+	if titles, err = w.Titles(ctx, w.c, []string{last}); err != nil || titles[last] != "Cart 8" {
+		t.Errorf("the owner is told the titles %v, %v", titles, err)
+	}
+}

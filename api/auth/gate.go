@@ -166,8 +166,11 @@ func (g *Gate) Stream(r *http.Request) (done func(), err error) {
 }
 
 // Admitted tells whether the token of a request is still valid: a stream outlives the moment at which it was let through.
-func (g *Gate) Admitted(r *http.Request) error {
-	text, err := bearer(r)
+func (g *Gate) Admitted(r *http.Request) error { return g.AdmittedBy(bearer, r) }
+
+// AdmittedBy is Admitted where requests say otherwise who asks.
+func (g *Gate) AdmittedBy(reads func(*http.Request) (string, error), r *http.Request) error {
+	text, err := reads(r)
 	if err == nil {
 		_, _, err = g.Tokens.Authenticate(r.Context(), text)
 	}

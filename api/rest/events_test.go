@@ -97,7 +97,7 @@ func (f *follower) await() {
 // TestStreamMissesNothing cuts a stream off again and again while two services write, and counts what came.
 func TestStreamMissesNothing(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, func(o *rest.Options) { o.Poll = 2 * time.Millisecond })
+	s := newServer(t, func(o *rest.Options) { o.Pace.Poll = 2 * time.Millisecond })
 	web := httptest.NewServer(s)
 	defer web.Close()
 
@@ -174,7 +174,7 @@ func TestStreamMissesNothing(t *testing.T) {
 
 func TestStreamBeginsWhereItIsAsked(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, func(o *rest.Options) { o.Poll = 2 * time.Millisecond })
+	s := newServer(t, func(o *rest.Options) { o.Pace.Poll = 2 * time.Millisecond })
 	web := httptest.NewServer(s)
 	defer web.Close()
 	first := s.remember(fields{"content": "The till is closed at ten."})

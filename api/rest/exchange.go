@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/stele-dev/stele/api/auth"
+	"github.com/stele-dev/stele/api/eventstream"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -60,7 +61,7 @@ const (
 	headerDoor    = "Stele-Door"
 	headerRetry   = "Idempotency-Key"
 	headerMatch   = "If-Match"
-	headerEvent   = "Last-Event-ID"
+	headerEvent   = eventstream.LastID
 )
 
 // doors are the doors that may stand before this one: the command line and hooks of a client call a server through it.

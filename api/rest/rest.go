@@ -13,13 +13,13 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/google/uuid"
 
 	"github.com/stele-dev/stele/api/auth"
+	"github.com/stele-dev/stele/api/eventstream"
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
@@ -67,6 +67,7 @@ type Service interface {
 	ImportDecisions(ctx context.Context, c memory.Caller, decisions []c4model.Decision, source string) (memory.DecisionReport, error)
 
 	Events(ctx context.Context, c memory.Caller, after string, limit int) (memory.EventsResponse, error)
+	EarlierEvents(ctx context.Context, c memory.Caller, upTo string, limit int) (memory.EventsResponse, error)
 
 	driftService
 	reviewService
@@ -88,10 +89,8 @@ type Options struct {
 	Admitted func(*http.Request) error
 	// Done ends all streams, for a server that shuts down; nil never does. Clients come back with the last event they saw.
 	Done <-chan struct{}
-	// Poll is how often a stream looks for new events; default 1 s. Heartbeat is how often a quiet one says that it lives;
-	// default 15 s, below the 30 to 60 s after which proxies give up. WriteTimeout is how long a client may take to accept
-	// a write; default 10 s.
-	Poll, Heartbeat, WriteTimeout time.Duration
+	// Pace is that of streams.
+	Pace eventstream.Pace
 }
 
 // API is the door. It is safe for concurrent use.
@@ -117,7 +116,6 @@ func New(o Options) *API {
 	if o.Admitted == nil {
 		o.Admitted = func(*http.Request) error { return nil }
 	}
-	o.Poll, o.Heartbeat, o.WriteTimeout = cmp.Or(o.Poll, time.Second), cmp.Or(o.Heartbeat, 15*time.Second), cmp.Or(o.WriteTimeout, 10*time.Second)
 	a := &API{service: o.Service, options: o, mux: http.NewServeMux(), limits: map[string]int64{}, large: make(chan struct{}, maxLarge)}
 	a.huma = humago.New(a.mux, configuration(cmp.Or(o.Version, "1")))
 	a.huma.UseMiddleware(a.admit)

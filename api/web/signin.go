@@ -46,7 +46,7 @@ func overTLS(r *http.Request) bool {
 // askToSignIn sends a browser to the sign-in, and back afterwards.
 func (p *Pages) askToSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	v := &visit{Pages: p, w: w, r: r}
-	if !problem.Is(err, problem.Unauthenticated) {
+	if !problem.Is(err, problem.Unauthenticated) || r.Pattern == streamPattern {
 		v.fail(err)
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/stele-dev/stele/api/auth"
+	"github.com/stele-dev/stele/api/eventstream"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -29,6 +30,7 @@ type Service interface {
 	driftService
 	sessionService
 	settingsService
+	liveService
 }
 
 // Options of the pages.
@@ -44,6 +46,15 @@ type Options struct {
 	Limited func(http.Handler) http.Handler
 	// RunDrift has a project compared with its code soon; nil: this server reads no repositories.
 	RunDrift func(ctx context.Context, org, project uuid.UUID) error
+
+	// Stream admits one more stream of the caller of a request; done is called when it ends. Default: as many as one likes.
+	Stream func(*http.Request) (done func(), err error)
+	// Admitted tells whether who asks, by the text that reads gives, would still be let in (eventstream.Stream). Default: yes.
+	Admitted func(reads func(*http.Request) (string, error), r *http.Request) error
+	// Done ends all streams, for a server that shuts down; nil never does.
+	Done <-chan struct{}
+	// Pace is that of streams.
+	Pace eventstream.Pace
 }
 
 // Pages answers the requests of browsers. It is safe for concurrent use.
@@ -56,6 +67,12 @@ type Pages struct {
 func New(o Options) *Pages {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Stream == nil {
+		o.Stream = func(*http.Request) (func(), error) { return func() {}, nil }
+	}
+	if o.Admitted == nil {
+		o.Admitted = func(func(*http.Request) (string, error), *http.Request) error { return nil }
 	}
 	return &Pages{Options: o, views: newViews()}
 }
@@ -75,6 +92,7 @@ func (p *Pages) Register(mux *http.ServeMux) {
 	p.registerReview(mux)
 	p.registerDrift(mux)
 	p.registerSessions(mux)
+	p.registerLive(mux)
 	p.registerSettings(mux)
 }
 
@@ -164,6 +182,10 @@ func (v *visit) fail(err error) {
 	} else {
 		v.Log.ErrorContext(v.ctx(), "a page failed", "error", err)
 		pr = problem.New(problem.Unavailable, "", "something failed on the server", "try again; the log of the server says more")
+	}
+	if v.r.Pattern == streamPattern { // a page would be no use to whoever wants a stream
+		auth.Refuse(v.w, pr)
+		return
 	}
 	if err := v.show(code, "problem", "Problem", pr); err != nil {
 		v.Log.ErrorContext(v.ctx(), "the page of a problem failed", "error", err)

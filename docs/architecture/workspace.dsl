@@ -36,6 +36,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/api/rest"
                         }
                     }
+                    eventstream = component "Event stream" "Server-sent events of what happens in a project, for every door that has a stream." "Go" {
+                        properties {
+                            path "/api/eventstream"
+                        }
+                    }
                     mcp = component "MCP server" "Tools, resources and prompts for agents over stdio and HTTP; translates, never decides." "Go, mcp-go" {
                         properties {
                             path "/api/mcp"
@@ -340,6 +345,10 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.http -> stele.program.drift "Shows what runs found on pages"
         stele.program.http -> stele.program.problem "Says what was refused"
         stele.program.rest -> stele.program.gate "Learns who calls"
+        stele.program.rest -> stele.program.eventstream "Streams events as JSON"
+        stele.program.http -> stele.program.eventstream "Streams events as parts of a page"
+        stele.program.eventstream -> stele.program.memory "Sends its events"
+        stele.program.eventstream -> stele.program.problem "Tells what ends a stream from what it outlives"
         stele.program.rest -> stele.program.review "Translates requests into its calls"
         stele.program.gate -> stele.program.memory "Looks tokens up"
         stele.program.gate -> stele.program.loopback "Compares names of the server"

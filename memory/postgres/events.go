@@ -28,20 +28,32 @@ func (v *view) LastEvents(ctx context.Context, spaces []int32) (map[int32]int64,
 
 // SpaceEvents gives the events of a space by number.
 func (v *view) SpaceEvents(ctx context.Context, space int32, after int64, limit int) ([]memory.SpaceEvent, error) {
+	return v.spaceEvents(ctx, space, `a.event > $3 ORDER BY a.event LIMIT $4`, after, limit)
+}
+
+// EarlierSpaceEvents gives the events of a space backwards.
+func (v *view) EarlierSpaceEvents(ctx context.Context, space int32, upTo int64, limit int) ([]memory.SpaceEvent, error) {
+	return v.spaceEvents(ctx, space, `a.event <= $3 ORDER BY a.event DESC LIMIT $4`, upTo, limit)
+}
+
+// spaceEvents gives events of a space with the names of what they are about. A run is named by its id alone.
+func (v *view) spaceEvents(ctx context.Context, space int32, which string, number int64, limit int) ([]memory.SpaceEvent, error) {
 	rows, err := v.tx.Query(ctx, `
-		SELECT a.event, a.at, a.verb, a.revision, a.agent, a.user_name, a.door, coalesce(m.handle, ''), coalesce(m.kind, ''), s.scope
+		SELECT a.event, a.at, a.verb, a.revision, a.agent, a.user_name, a.door, coalesce(m.handle, ''), coalesce(m.kind, ''),
+			coalesce(w.name, ''), coalesce(e.key, ''), CASE WHEN a.verb = $5 THEN coalesce(a.subject_id::text, '') ELSE '' END, s.scope
 		FROM audit a
 		JOIN spaces s ON s.org_id = a.org_id AND s.space_id = a.space_id
 		LEFT JOIN memories m ON m.org_id = a.org_id AND m.memory_id = a.subject_id
-		WHERE a.org_id = $1 AND a.space_id = $2 AND a.event > $3
-		ORDER BY a.event LIMIT $4`, v.org, space, after, limit)
+		LEFT JOIN work_sessions w ON w.org_id = a.org_id AND w.session_id = a.subject_id
+		LEFT JOIN elements e ON e.org_id = a.org_id AND e.element_id = a.subject_id
+		WHERE a.org_id = $1 AND a.space_id = $2 AND `+which, v.org, space, number, limit, memory.VerbPushRun)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (memory.SpaceEvent, error) {
 		e := memory.SpaceEvent{Space: space}
 		var agent, user string
-		err := row.Scan(&e.Number, &e.At, &e.Verb, &e.Revision, &agent, &user, &e.Door, &e.Memory, &e.Kind, &e.Scope)
+		err := row.Scan(&e.Number, &e.At, &e.Verb, &e.Revision, &agent, &user, &e.Door, &e.Memory, &e.Kind, &e.Session, &e.Element, &e.Run, &e.Scope)
 		e.At, e.Author = e.At.UTC(), memory.AuthorName(agent, user)
 		return e, err
 	})
