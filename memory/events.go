@@ -124,7 +124,7 @@ func (s *Service) EarlierEvents(ctx context.Context, c Caller, upTo string, limi
 			return err
 		}
 		for len(out.Events) < eventsOf(limit) {
-			e, ok := next(heads, time.Time.After)
+			e, ok := next(heads, notBefore)
 			if !ok {
 				break
 			}
@@ -170,6 +170,9 @@ func (s *Service) Titles(ctx context.Context, c Caller, handles []string) (map[s
 	})
 	return out, wrap("titles", err)
 }
+
+// notBefore takes the queues in the other order than time.Time.Before also where times are the same.
+func notBefore(a, b time.Time) bool { return !a.Before(b) }
 
 func eventsOf(limit int) int {
 	if limit <= 0 || limit > MaxEvents {
