@@ -16,6 +16,8 @@ import (
 type driftService interface {
 	findingService
 	Model(ctx context.Context, c memory.Caller) (memory.ModelView, error)
+	DriftRunChange(ctx context.Context, c memory.Caller, id string) (memory.RunChange, error)
+	ChangeDriftSettings(ctx context.Context, c memory.Caller, change memory.DriftSettingsChange) (memory.DriftSettings, error)
 	DriftHistory(ctx context.Context, c memory.Caller, q memory.RunQuery) ([]memory.RunSummary, error)
 	MayRunDrift(ctx context.Context, c memory.Caller) error
 }
@@ -29,7 +31,10 @@ const (
 
 func (p *Pages) registerDrift(mux *http.ServeMux) {
 	mux.Handle("GET /p/{project}/drift", p.project(p.driftPage))
+	mux.Handle("GET /p/{project}/drift/runs/{run}", p.project(p.driftRunPage))
 	mux.Handle("POST /p/{project}/drift/run", p.project(p.runDrift))
+	mux.Handle("POST /p/{project}/drift/settings", p.project(p.setDrift))
+	mux.Handle("POST /p/{project}/drift/badge", p.project(p.setBadge))
 }
 
 // driftView is how code and model agree.
@@ -46,6 +51,8 @@ type driftView struct {
 	NoRun  *problem.Error // why not, for those who could ask; nil where it cannot be asked at all
 	Queued bool
 	Wrong  *problem.Error
+
+	Settings *driftForm // for those who may change them
 }
 
 // levelTally is the score of one level of the model.
@@ -70,7 +77,7 @@ type waived struct {
 	Run memory.RunSummary
 }
 
-func (p *Pages) driftPage(v *visit) error { return p.showDrift(v, http.StatusOK, nil) }
+func (p *Pages) driftPage(v *visit) error { return p.showDrift(v, http.StatusOK, driftView{}) }
 
 // runDrift has the server compare the project soon.
 func (p *Pages) runDrift(v *visit) error {
@@ -82,7 +89,7 @@ func (p *Pages) runDrift(v *visit) error {
 		err = p.RunDrift(v.ctx(), v.caller.Org, v.project.ID)
 	}
 	if pr, ok := problem.As(err); ok {
-		return p.showDrift(v, status(pr.Code), pr)
+		return p.showDrift(v, status(pr.Code), driftView{Wrong: pr})
 	}
 	if err != nil {
 		return err
@@ -90,9 +97,10 @@ func (p *Pages) runDrift(v *visit) error {
 	return v.redirect(with(v.place("drift"), "queued", "1"))
 }
 
-func (p *Pages) showDrift(v *visit, code int, wrong *problem.Error) error {
+// showDrift shows the page, with what a form of it led to.
+func (p *Pages) showDrift(v *visit, code int, view driftView) error {
 	q := v.r.URL.Query()
-	view := driftView{Queued: q.Get("queued") != "", Wrong: wrong}
+	view.Queued = q.Get("queued") != ""
 	past := memory.RunQuery{Limit: shownRuns}
 	if text := q.Get("before"); text != "" {
 		before, err := time.Parse(time.RFC3339Nano, text)
@@ -124,11 +132,33 @@ func (p *Pages) showDrift(v *visit, code int, wrong *problem.Error) error {
 		}
 		view.MayRun = err == nil
 	}
+	if v.caller.MayReview() {
+		if view.Settings == nil {
+			settings, err := p.Service.DriftSettings(v.ctx(), v.caller)
+			if err != nil {
+				return err
+			}
+			view.Settings = &driftForm{TrackedBranch: settings.TrackedBranch, CloneURL: settings.CloneURL, Schedule: settings.Schedule, Badge: settings.Badge}
+		}
+		view.Settings.badgesAt(v)
+	}
 	return v.show(code, "drift", "Drift", view)
 }
 
 // levelOrder is how the model nests.
 var levelOrder = []string{string(c4model.System), string(c4model.Container), string(c4model.Component)}
+
+// levelsOf puts levels in the order in which they nest.
+func levelsOf(tallies map[string]drift.Tally) []levelTally {
+	var out []levelTally
+	for level, tally := range tallies {
+		out = append(out, levelTally{level, tally})
+	}
+	slices.SortFunc(out, func(a, b levelTally) int {
+		return cmp.Or(slices.Index(levelOrder, a.Level)-slices.Index(levelOrder, b.Level), cmp.Compare(a.Level, b.Level))
+	})
+	return out
+}
 
 // compared fills in what the latest tracked run of each repository says.
 func (p *Pages) compared(v *visit, view *driftView) error {
@@ -136,15 +166,25 @@ func (p *Pages) compared(v *visit, view *driftView) error {
 	if view.DriftScore, err = p.Service.DriftScore(v.ctx(), v.caller); err != nil {
 		return err
 	}
-	for level, tally := range view.DriftScore.Levels {
-		view.Levels = append(view.Levels, levelTally{level, tally})
+	view.Levels = levelsOf(view.DriftScore.Levels)
+	runs := make([]memory.RunReport, len(view.Runs))
+	for i, run := range view.Runs {
+		if runs[i], err = p.Service.DriftRun(v.ctx(), v.caller, run.ID); err != nil {
+			return err
+		}
+		for _, f := range runs[i].Report.Waived {
+			view.Waived = append(view.Waived, waived{f, run})
+		}
 	}
-	slices.SortFunc(view.Levels, func(a, b levelTally) int {
-		return cmp.Or(slices.Index(levelOrder, a.Level)-slices.Index(levelOrder, b.Level), cmp.Compare(a.Level, b.Level))
-	})
+	view.Groups, err = p.groups(v, runs)
+	return err
+}
+
+// groups puts what runs found together by element, dearest first.
+func (p *Pages) groups(v *visit, runs []memory.RunReport) ([]findingGroup, error) {
 	model, err := p.Service.Model(v.ctx(), v.caller)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	names := make(map[string]c4model.Element, len(model.Elements))
 	for _, e := range model.Elements {
@@ -152,36 +192,30 @@ func (p *Pages) compared(v *visit, view *driftView) error {
 	}
 	type place struct{ repository, key string }
 	at := map[place]int{}
-	for _, run := range view.Runs {
-		report, err := p.Service.DriftRun(v.ctx(), v.caller, run.ID)
-		if err != nil {
-			return err
-		}
-		for _, f := range report.Report.Findings {
-			here := place{run.Repository, c4model.FoldKey(f.Element)}
+	var groups []findingGroup
+	for _, run := range runs {
+		for _, f := range run.Report.Findings {
+			here := place{run.Run.Repository, c4model.FoldKey(f.Element)}
 			i, ok := at[here]
 			if !ok {
-				i = len(view.Groups)
+				i = len(groups)
 				at[here] = i
 				g := findingGroup{Key: f.Element, Name: f.Element}
 				if e, ok := names[here.key]; ok {
 					g.Key, g.Name, g.Known = e.Key, e.Name, true
 				}
-				if len(view.Runs) > 1 {
-					g.Repository = run.Repository
+				if len(runs) > 1 {
+					g.Repository = run.Run.Repository
 				}
-				view.Groups = append(view.Groups, g)
+				groups = append(groups, g)
 			}
-			view.Groups[i].Findings = append(view.Groups[i].Findings, found{f, run})
-			view.Groups[i].Gain += f.Gain
-		}
-		for _, f := range report.Report.Waived {
-			view.Waived = append(view.Waived, waived{f, run})
+			groups[i].Findings = append(groups[i].Findings, found{f, run.Run})
+			groups[i].Gain += f.Gain
 		}
 	}
-	for _, g := range view.Groups {
+	for _, g := range groups {
 		slices.SortStableFunc(g.Findings, func(a, b found) int { return cmp.Compare(b.Gain, a.Gain) })
 	}
-	slices.SortStableFunc(view.Groups, func(a, b findingGroup) int { return cmp.Compare(b.Gain, a.Gain) })
-	return nil
+	slices.SortStableFunc(groups, func(a, b findingGroup) int { return cmp.Compare(b.Gain, a.Gain) })
+	return groups, nil
 }

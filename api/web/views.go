@@ -104,10 +104,13 @@ var functions = template.FuncMap{
 	"did":      didWords,
 	"reason":   reasonWords,
 	"score":    func(f float64) string { return strconv.FormatFloat(f, 'f', 2, 64) },
-	"short":    func(commit string) string { return memory.Line(commit[:min(len(commit), 8)]) },
+	"short":    shortCommit,
 	"join":     func(words []string) string { return memory.Line(strings.Join(words, ", ")) },
 	"kinds":    func() []memory.Kind { return memory.Kinds },
 }
+
+// shortCommit is a commit as people name it.
+func shortCommit(commit string) string { return memory.Line(commit[:min(len(commit), 8)]) }
 
 // tab is a page in the navigation.
 type tab struct {
