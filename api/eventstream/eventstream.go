@@ -22,18 +22,21 @@ const ContentType = "text/event-stream"
 // LastID is the header in which a client that was cut off names the last event it has.
 const LastID = "Last-Event-ID"
 
+// Poll is how often a stream looks for new events: as often as people notice.
+const Poll = time.Second
+
 // Retry is how soon a client that was cut off comes back.
 const Retry = time.Second
 
 // Pace says how often a stream does what. Zero values mean the defaults.
 type Pace struct {
-	Poll      time.Duration // between looks for new events; default 1 s
+	Poll      time.Duration // between looks for new events; default Poll
 	Heartbeat time.Duration // between signs of life; default 15 s, below the 30 to 60 s after which proxies give up
 	Write     time.Duration // that a client may take to accept a write; default 10 s
 }
 
 func (p Pace) withDefaults() Pace {
-	return Pace{Poll: cmp.Or(p.Poll, time.Second), Heartbeat: cmp.Or(p.Heartbeat, 15*time.Second), Write: cmp.Or(p.Write, 10*time.Second)}
+	return Pace{Poll: cmp.Or(p.Poll, Poll), Heartbeat: cmp.Or(p.Heartbeat, 15*time.Second), Write: cmp.Or(p.Write, 10*time.Second)}
 }
 
 // Frame is an event as a client gets it, beside its id.

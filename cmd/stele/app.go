@@ -82,6 +82,7 @@ type service interface {
 	Sessions(ctx context.Context, c memory.Caller, r session.ListRequest) (session.List, error)
 	SessionReceipt(ctx context.Context, c memory.Caller, ref string) (session.Receipt, error)
 	reviewService
+	eventService
 }
 
 // app is one run of the program: its streams, its flags, and what it opened.

@@ -150,7 +150,7 @@ func (a *app) root() *cobra.Command {
 			a.reviewCommand(),
 		}},
 		{groupModel, []*cobra.Command{a.initCommand(), a.modelCommand(), a.bindCommand(), a.driftCommand(), a.checkCommand(), a.adrCommand(), a.projectCommand()}},
-		{groupTeam, []*cobra.Command{a.sessionCommand(), a.orgCommand(), a.tokenCommand(), a.auditCommand()}},
+		{groupTeam, []*cobra.Command{a.sessionCommand(), a.eventsCommand(), a.orgCommand(), a.tokenCommand(), a.auditCommand()}},
 		{groupSetup, []*cobra.Command{
 			a.needsDatabase(a.setupCommand()), a.needsDatabase(a.serveCommand()), a.openCommand(), a.mcpCommand(), a.needsDatabase(a.dbCommand()), a.needsDatabase(a.keyCommand()),
 			a.configCommand(), a.doctorCommand(), a.benchCommand(), a.versionCommand(), a.actionCommand(), completionCommand(),

@@ -90,7 +90,7 @@ func TestScriptsOnServer(t *testing.T) {
 		t.Fatalf("no scripts: %v", err)
 	}
 	p.Files = own
-	for _, shared := range []string{"memories", "model", "terminal", "team", "export", "push", "sessions"} {
+	for _, shared := range []string{"memories", "model", "terminal", "team", "export", "push", "sessions", "events"} {
 		p.Files = append(p.Files, filepath.Join("testdata", "script", shared+".txtar"))
 	}
 	testscript.Run(t, p)
@@ -137,6 +137,7 @@ var onServer = []struct {
 	{"timeline", []string{"Tea"}, `> .*Tea`, exitDone},
 	{"why", []string{"api/tea.go:3"}, `Tea is hot`, exitDone},
 	{"context", []string{"make", "the", "API", "hotter"}, `shop.api`, exitDone},
+	{"diagram", []string{"shop"}, `<svg (?s:.*)<title id="diagram-title">Containers of Shop</title>(?s:.*)API`, exitDone},
 	{"impact", []string{"API"}, `shop.api(?s:.*)Tea`, exitDone},
 	{"plan", []string{"make", "the", "API", "hotter"}, `1. shop.api(?s:.*)keep to`, exitDone},
 	{"map", nil, `1 of 2 elements documented`, exitDone},
@@ -150,6 +151,7 @@ var onServer = []struct {
 	{"session show", []string{"SESSION"}, `shown, for \d+ tokens?:\s.*m-[a-z2-7]{7}  briefing  Tea`, exitDone},
 	{"session finish", []string{"SESSION", "--used", "Tea", "--follow-up", "warm the cups"}, `cited: m-(?s:.*)left open: warm the cups`, exitDone},
 	{"session cancel", []string{"SESSION"}, `is over \(finished\); start another one`, exitFailed},
+	{"events", []string{"--limit", "1"}, `^20\S+ \d\d:\d\d  \w+ .* by kim \(cli\)`, exitDone},
 	{"confirm", []string{"Tea", "--false", "--note", "it is cold"}, `Marked m-`, exitDone},
 	{"review list", nil, `^1 group to look at, 1 item(?s:.*)g-[0-9a-f]{12}  disputed, 1 item.*\n  it is cold`, exitDone},
 	{"review show", []string{"GROUP"}, `DISPUTED: it is cold\n  Tea is hot`, exitDone},

@@ -346,6 +346,8 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.http -> stele.program.problem "Says what was refused"
         stele.program.rest -> stele.program.gate "Learns who calls"
         stele.program.rest -> stele.program.eventstream "Streams events as JSON"
+        stele.program.client -> stele.program.eventstream "Knows how a stream is asked for"
+        stele.program.cli -> stele.program.eventstream "Looks at the database as often"
         stele.program.http -> stele.program.eventstream "Streams events as parts of a page"
         stele.program.eventstream -> stele.program.memory "Sends its events"
         stele.program.eventstream -> stele.program.problem "Tells what ends a stream from what it outlives"
