@@ -116,6 +116,7 @@ var matrix = map[string]row{
 	"impact":            {query: "element=acme.shop", want: ofShop, sees: []string{"acme shop"}},
 	"plan":              {body: `{"task":"stock cached"}`, want: ofShop, sees: []string{"acme shop"}},
 	"why":               {query: "path=shop/a.go", want: ofShop, sees: []string{"acme shop"}},
+	"diagram":           {query: "element=acme.shop", want: ofShop, sees: []string{"acme shop"}},
 	"knowledge-map":     {want: ofShop},
 	"stats":             {want: ofShop},
 	"start-session":     {body: `{"task":"{new}","elements":["acme.shop"]}`, want: created, sees: []string{"acme shop"}},

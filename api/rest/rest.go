@@ -21,6 +21,7 @@ import (
 	"github.com/stele-dev/stele/api/auth"
 	"github.com/stele-dev/stele/api/eventstream"
 	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/c4model/diagram"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -58,6 +59,7 @@ type Service interface {
 	Context(ctx context.Context, c memory.Caller, r memory.ContextRequest) (memory.ContextResponse, error)
 	Why(ctx context.Context, c memory.Caller, path string, line int) (memory.WhyResponse, error)
 	Map(ctx context.Context, c memory.Caller) (memory.Map, error)
+	Diagram(ctx context.Context, c memory.Caller, r memory.DiagramRequest) (diagram.View, error)
 	Stats(ctx context.Context, c memory.Caller) (memory.Stats, error)
 
 	Model(ctx context.Context, c memory.Caller) (memory.ModelView, error)
@@ -126,6 +128,7 @@ func New(o Options) *API {
 	a.questions()
 	a.sessions()
 	a.work()
+	a.diagrams()
 	a.model()
 	a.drift()
 	a.review()

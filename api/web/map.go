@@ -42,27 +42,8 @@ type cell struct {
 	Command string
 }
 
-// The freshness that words stand for: half-lives of 45 days are a fresh month, an ageing quarter, and old.
-const (
-	freshFrom  = 0.6
-	ageingFrom = 0.25
-)
-
 // shownHoles is how many holes the page lists with the line that fills them.
 const shownHoles = 10
-
-func freshness(e memory.MapElement) string {
-	switch {
-	case !e.Documented:
-		return "none"
-	case e.Freshness >= freshFrom:
-		return "fresh"
-	case e.Freshness >= ageingFrom:
-		return "ageing"
-	default:
-		return "old"
-	}
-}
 
 // mapFilters are what the map can be narrowed to.
 var mapFilters = map[string]string{"": "everything", "holes": "holes", "doubts": "with doubts", "drift": "drifted", "pitfalls": "with pitfalls"}
@@ -106,7 +87,7 @@ func nest(m memory.Map, f mapFilter, shown *int) []*cell {
 	}
 	var all, roots []*cell
 	for _, e := range m.Elements {
-		c := &cell{MapElement: e, Fresh: freshness(e), Busiest: place[e.Key], Command: commands[e.Key]}
+		c := &cell{MapElement: e, Fresh: e.Age(), Busiest: place[e.Key], Command: commands[e.Key]}
 		c.Pitfalls, c.Conventions, c.Notes = e.Memories[memory.Pitfall], e.Memories[memory.Convention], e.Memories[memory.Note]
 		byKey[e.Key] = c
 		all = append(all, c)

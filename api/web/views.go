@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stele-dev/stele/c4model/diagram"
 	"github.com/stele-dev/stele/memory"
 )
 
@@ -138,6 +139,7 @@ var assets = func() map[string][]byte {
 		}
 		out[e.Name()] = text
 	}
+	out["diagram.css"] = []byte(diagram.Sheet)
 	return out
 }()
 

@@ -29,6 +29,7 @@ type Service interface {
 	reviewService
 	driftService
 	sessionService
+	diagramService
 	settingsService
 	liveService
 }
@@ -94,6 +95,7 @@ func (p *Pages) Register(mux *http.ServeMux) {
 	p.registerSessions(mux)
 	p.registerLive(mux)
 	p.registerSettings(mux)
+	p.registerDiagrams(mux)
 }
 
 // visit is one request for a page.

@@ -21,6 +21,7 @@ import (
 	"github.com/stele-dev/stele/api"
 	"github.com/stele-dev/stele/api/client"
 	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/c4model/diagram"
 	"github.com/stele-dev/stele/embedding"
 	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/postgres"
@@ -59,6 +60,7 @@ type service interface {
 	CreateProject(ctx context.Context, c memory.Caller, name string, identities []string) (memory.ProjectInfo, error)
 	Impact(ctx context.Context, c memory.Caller, r memory.ImpactRequest) (memory.ImpactResponse, error)
 	Plan(ctx context.Context, c memory.Caller, r memory.PlanRequest) (memory.PlanResponse, error)
+	Diagram(ctx context.Context, c memory.Caller, r memory.DiagramRequest) (diagram.View, error)
 	ChangeProjectSettings(ctx context.Context, c memory.Caller, change memory.ProjectSettingsChange) (memory.ProjectInfo, error)
 	AddIdentities(ctx context.Context, c memory.Caller, project uuid.UUID, identities []string) error
 	CreateToken(ctx context.Context, c memory.Caller, r memory.TokenRequest) (memory.NewToken, error)

@@ -149,7 +149,7 @@ func (a *app) root() *cobra.Command {
 			a.mapCommand(), a.statsCommand(), a.exportCommand(),
 			a.reviewCommand(),
 		}},
-		{groupModel, []*cobra.Command{a.initCommand(), a.modelCommand(), a.bindCommand(), a.driftCommand(), a.checkCommand(), a.adrCommand(), a.projectCommand()}},
+		{groupModel, []*cobra.Command{a.initCommand(), a.modelCommand(), a.diagramCommand(), a.bindCommand(), a.driftCommand(), a.checkCommand(), a.adrCommand(), a.projectCommand()}},
 		{groupTeam, []*cobra.Command{a.sessionCommand(), a.eventsCommand(), a.orgCommand(), a.tokenCommand(), a.auditCommand()}},
 		{groupSetup, []*cobra.Command{
 			a.needsDatabase(a.setupCommand()), a.needsDatabase(a.serveCommand()), a.openCommand(), a.mcpCommand(), a.needsDatabase(a.dbCommand()), a.needsDatabase(a.keyCommand()),

@@ -112,6 +112,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/c4model"
                         }
                     }
+                    diagram = component "Diagrams" "Says what belongs to a C4 view of a model, places it, and draws it as SVG." "Go" {
+                        properties {
+                            path "/c4model/diagram"
+                        }
+                    }
                     formats = component "Model formats" "Finds the model of a folder and hands it to the reader of its format." "Go" {
                         properties {
                             path "/c4model/formats"
@@ -320,6 +325,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.cli -> stele.program.evidence "Checks documents"
         stele.program.cli -> stele.program.staleness "Measures alarms on a history"
         stele.program.cli -> stele.program.c4 "Imports and compares models"
+        stele.program.cli -> stele.program.diagram "Draws views"
         stele.program.cli -> stele.program.formats "Reads models"
         stele.program.cli -> stele.program.secret "Loads the master key"
         stele.program.cli -> stele.program.loopback "Keeps the token of this machine here"
@@ -331,6 +337,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.client -> stele.program.memory "Sends and receives its requests"
         stele.program.client -> stele.program.session "Sends and receives its requests"
         stele.program.client -> stele.program.c4 "Sends models"
+        stele.program.client -> stele.program.diagram "Receives views"
         stele.program.client -> stele.program.review "Sends and receives its requests"
         stele.program.client -> stele.program.loopback "Sends a token in plain nowhere else"
         stele.program.client -> stele.program.problem "Turns answers back into problems"
@@ -367,6 +374,8 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.rest -> stele.program.memory "Translates requests into calls of the domain"
         stele.program.rest -> stele.program.session "Translates requests into work sessions"
         stele.program.rest -> stele.program.c4 "Reads and shows models"
+        stele.program.rest -> stele.program.diagram "Describes views"
+        stele.program.http -> stele.program.diagram "Draws views on pages"
         stele.program.rest -> stele.program.drift "Describes reports of runs"
         stele.program.rest -> stele.program.config "Writes bindings as stele.yaml has them"
         stele.program.rest -> stele.program.problem "Turns problems into problem+json"
@@ -383,6 +392,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.memory -> stele.program.terms "Finds the words of texts and queries"
         stele.program.memory -> stele.program.facts "Guards merges"
         stele.program.memory -> stele.program.c4 "Attaches to elements, matches paths"
+        stele.program.memory -> stele.program.diagram "Has views of the model made"
         stele.program.memory -> stele.program.drift "Takes reports of runs"
         stele.program.memory -> stele.program.evidence "Finds claims in texts, takes verdicts on them"
         stele.program.memory -> stele.program.redact "Cleans what comes in"
@@ -420,6 +430,8 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.bind -> stele.program.c4 "Proposes files for its elements"
         stele.program.bind -> stele.program.imports "Knows the languages of files"
         stele.program.c4 -> stele.program.problem "Says what was wrong"
+        stele.program.diagram -> stele.program.c4 "Reads elements and relations"
+        stele.program.diagram -> stele.program.problem "Says what was wrong"
 
         stele.program.store -> stele.program.memory "Implements its Store"
         stele.program.store -> stele.program.review "Implements its Store"
