@@ -178,6 +178,10 @@ func (s *Service) readQuery(ctx context.Context, r RecallRequest) query {
 	if q.model == "" {
 		return q
 	}
+	if s.promptsByWords && Door(r.Door) == DoorPrompt {
+		q.model = "" // nobody chose to send this text out
+		return q
+	}
 	if r.AsOf != nil {
 		// Vectors are kept of current texts only.
 		q.model, q.degraded = "", noVectors

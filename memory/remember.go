@@ -102,7 +102,7 @@ func (s *Service) draft(c Caller, r RememberRequest) (*draft, error) {
 	if err := boundElements(r.Elements); err != nil {
 		return nil, err
 	}
-	if err := d.Anchor.check(); err != nil {
+	if err := d.Anchor.Check(); err != nil {
 		return nil, err
 	}
 	d.unreviewed = c.Door == FromImport || c.Door == FromHook
@@ -171,8 +171,8 @@ func (d *draft) clean() error {
 	return nil
 }
 
-// check refuses an anchor that cannot be one.
-func (a *Anchor) check() error {
+// Check refuses an anchor that cannot be one; nil is none.
+func (a *Anchor) Check() error {
 	if a == nil {
 		return nil
 	}

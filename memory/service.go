@@ -20,7 +20,8 @@ type Service struct {
 	branches Branches
 	workers  Workers
 
-	rewriteDoubt int // percent; 0 = never
+	rewriteDoubt   int // percent; 0 = never
+	promptsByWords bool
 	now          func() time.Time
 }
 
@@ -35,6 +36,8 @@ type Options struct {
 	// the histories of six projects, 50 was right in 0.48 of its alarms and 90 in 0.56 of nine: no rule that is wrong more
 	// often than right doubts by default (docs/staleness.md). Recall says how much changed in any case.
 	RewriteDoubt int
+	// PromptsByWords finds by words alone what hooks ask with the prompts of people, so that none leaves the process for a provider.
+	PromptsByWords bool
 	Branches     Branches         // sees whether a branch has a commit; default nobody does
 	Now          func() time.Time // the clock; default time.Now, cut to microseconds as PostgreSQL keeps them
 }
@@ -44,7 +47,8 @@ const defaultEmbedWait = 250 * time.Millisecond
 
 // New makes a Service on a Store.
 func New(store Store, o Options) *Service {
-	s := &Service{store: store, embedder: o.Embedder, ranking: DefaultRanking(), wait: o.EmbedWait, branches: o.Branches, rewriteDoubt: o.RewriteDoubt, now: o.Now}
+	s := &Service{store: store, embedder: o.Embedder, ranking: DefaultRanking(), wait: o.EmbedWait, branches: o.Branches, rewriteDoubt: o.RewriteDoubt,
+		promptsByWords: o.PromptsByWords, now: o.Now}
 	if s.embedder == nil {
 		s.embedder = embedding.None{}
 	}

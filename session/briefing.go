@@ -71,8 +71,10 @@ func (s *Service) brief(ctx context.Context, c memory.Caller, st Stored, r Start
 		return "", err
 	}
 	b.close()
-	if err := s.memory.Impress(ctx, c, b.shown); err != nil {
-		return "", err
+	if !r.Unseen {
+		if err := s.memory.Impress(ctx, c, b.shown); err != nil {
+			return "", err
+		}
 	}
 	return head + memory.Fence(b.text.String()), nil
 }
@@ -275,17 +277,23 @@ func (b *briefing) outcomeLine(o outcome, open []FollowUp) string {
 // mostConflicts is how many other sessions the headline names.
 const mostConflicts = 5
 
-// standing is the headline of the map, doubts, and who else works here.
-func (b *briefing) standing(ctx context.Context, conflicts []Conflict) error {
-	var t Tally
-	if err := b.view(ctx, b.caller, func(v View) error {
-		ids, err := memory.ToldSpaces(ctx, v, b.session.Project)
+// Standing counts what is documented and in doubt in the caller's project.
+func (s *Service) Standing(ctx context.Context, c memory.Caller) (t Tally, err error) {
+	err = s.view(ctx, c, func(v View) error {
+		ids, err := memory.ToldSpaces(ctx, v, c.Project)
 		if err != nil {
 			return err
 		}
-		t, err = v.Tally(ctx, b.session.Project, ids, b.now)
+		t, err = v.Tally(ctx, c.Project, ids, s.memory.Now())
 		return err
-	}); err != nil {
+	})
+	return t, err
+}
+
+// standing is the headline of the map, doubts, and who else works here.
+func (b *briefing) standing(ctx context.Context, conflicts []Conflict) error {
+	t, err := b.Standing(ctx, b.caller)
+	if err != nil {
 		return err
 	}
 	parts := []string{fmt.Sprintf("%d of %d elements documented", t.Documented, t.Elements)}
@@ -357,7 +365,7 @@ func (b *briefing) known(ctx context.Context, within []memory.ElementDistance) e
 				continue
 			}
 			seen[r.ID] = true
-			if full = full || !b.line(b.memoryLine(r.Memory)); full {
+			if full = full || !b.line(MemoryLine(r.Memory, b.now)); full {
 				b.left++
 				continue
 			}
@@ -368,8 +376,9 @@ func (b *briefing) known(ctx context.Context, within []memory.ElementDistance) e
 	return nil
 }
 
-// memoryLine is a memory as a briefing shows it.
-func (b *briefing) memoryLine(m memory.Memory) string {
+// MemoryLine is a memory in a line for an agent: where, what kind, in doubt or not, by whom, how old, the beginning of its text, its
+// handle.
+func MemoryLine(m memory.Memory, now time.Time) string {
 	where := "project"
 	if len(m.Elements) > 0 {
 		where = m.Elements[0].Name
@@ -381,7 +390,7 @@ func (b *briefing) memoryLine(m memory.Memory) string {
 	for _, f := range m.Flags {
 		fmt.Fprintf(&l, " [%s — %s]", strings.ToUpper(memory.Line(f.Flag)), clipTo(f.Reason, excerpt))
 	}
-	fmt.Fprintf(&l, " (%s, %s): ", memory.Line(m.Author), memory.Ago(b.now.Sub(m.ConfirmedAt)))
+	fmt.Fprintf(&l, " (%s, %s): ", memory.Line(m.Author), memory.Ago(now.Sub(m.ConfirmedAt)))
 	most := excerpt
 	if m.Kind == memory.Pitfall {
 		most = pitfallExcerpt

@@ -188,7 +188,7 @@ func (s *Service) prepare(ctx context.Context, org uuid.UUID, st Stored, e endin
 			Fix("shorten it; facts that last belong in remember")
 	}
 	p, err := s.memory.Prepare(ctx, st.author(org), memory.RememberRequest{Kind: memory.SessionOutcome, Content: text, Elements: e.elements,
-		Supersedes: e.replaces, Separate: true, Seen: seen})
+		Supersedes: e.replaces, Separate: true, Seen: seen, Anchor: st.Body.Anchor})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,6 +40,14 @@ func (r *HeartbeatRequest) clean() (redacted []memory.Redaction, err error) {
 		return nil, err
 	}
 	r.Summary, r.Decisions, r.FollowUps = point.Summary, point.Decisions, point.FollowUps
+	var found []memory.Redaction
+	if r.Task, found, err = cleanTask(r.Task); err != nil {
+		return nil, err
+	}
+	redacted = append(redacted, found...)
+	if err := r.Anchor.Check(); err != nil {
+		return nil, err
+	}
 	if len(r.Elements) > memory.MaxElements {
 		return nil, problem.Invalidf("elements", "%d elements are more than the %d that one session can work on", len(r.Elements), memory.MaxElements).
 			Fix("name their common parent")
@@ -89,6 +98,7 @@ func (w *work) heartbeat(ctx context.Context, r HeartbeatRequest) (Status, error
 		out.Warnings = append(out.Warnings, "no lease was taken: somebody works there alone")
 	}
 	st.State, st.BeatAt, st.EndedAt = Active, w.now, time.Time{}
+	st.Body.Task, st.Body.Anchor = cmp.Or(st.Body.Task, r.Task), cmp.Or(r.Anchor, st.Body.Anchor)
 	st.Body.Checkpoint.update(Checkpoint{r.Summary, r.Decisions, r.FollowUps})
 	if err := w.tx.SaveSession(ctx, st); err != nil {
 		return Status{}, err

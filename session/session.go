@@ -57,6 +57,7 @@ type StartRequest struct {
 	// Source is why it starts, as clients tell: startup, resume, clear or compact. It decides how far back the briefing looks.
 	Source    string       `json:"source"`
 	MaxTokens *int         `json:"max_tokens"` // of the briefing; nil = DefaultBriefingTokens, 0 = none
+	Unseen    bool         `json:"-"`          // nobody reads the briefing: nothing was shown
 	Seen      *memory.Seen `json:"seen"`
 }
 
@@ -114,12 +115,15 @@ type Conflict struct {
 // session never finishes.
 type HeartbeatRequest struct {
 	Session   string   `json:"session"` // "" = the caller's
+	Task      string   `json:"task"`    // what it works on, when its start did not say so
 	Summary   string   `json:"summary"` // of the work so far; "" leaves what was said before
 	Decisions []string `json:"decisions"`
 	FollowUps []string `json:"follow_ups"`
 	Elements  []string `json:"elements"` // works on these too
 	Paths     []string `json:"paths"`    // works on the elements of these files too
 	Edited    []string `json:"edited"`   // files it has edited
+	// Anchor is the turn of the conversation that this was said in; nil leaves the one before.
+	Anchor *memory.Anchor `json:"anchor,omitempty"`
 }
 
 // Status is a session as it is.

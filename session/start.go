@@ -63,7 +63,7 @@ func (s *Service) StartSession(ctx context.Context, c memory.Caller, r StartRequ
 
 // clean checks and redacts what is free text.
 func (r *StartRequest) clean() (redacted []memory.Redaction, err error) {
-	if r.Task, redacted, err = memory.Clean("task", r.Task, MaxTaskBytes, "say in a sentence what is to be done"); err != nil {
+	if r.Task, redacted, err = cleanTask(r.Task); err != nil {
 		return nil, err
 	}
 	if len(r.Elements) > memory.MaxElements {
@@ -86,6 +86,10 @@ func (r *StartRequest) clean() (redacted []memory.Redaction, err error) {
 	}
 	r.AgentName = memory.AgentName(r.AgentName)
 	return redacted, nil
+}
+
+func cleanTask(task string) (string, []memory.Redaction, error) {
+	return memory.Clean("task", task, MaxTaskBytes, "say in a sentence what is to be done")
 }
 
 func cleanPaths(field string, paths []string) ([]string, error) {
@@ -153,6 +157,9 @@ func (w *work) start(ctx context.Context, r StartRequest, out *Started) (Stored,
 	st.Worktree = cmp.Or(st.Worktree, r.Worktree)
 	if found && !soft {
 		st.Door = w.caller.Door // declared now: nobody else adopts it
+	}
+	if found && (r.Source == SourceCompact || r.Source == SourceClear) {
+		st.Body.ForgotAt = w.now
 	}
 	st.State, st.BeatAt, st.EndedAt = Active, w.now, time.Time{}
 	if err := w.tx.SaveSession(ctx, st); err != nil {

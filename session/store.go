@@ -49,6 +49,9 @@ type Body struct {
 	Task       string     `json:"task,omitempty"`
 	Checkpoint Checkpoint `json:"checkpoint,omitzero"` // empty once an outcome says it
 	Unmatched  []string   `json:"unmatched,omitempty"` // names its finish used that are no memory
+	// Anchor is where the conversation of the session lies; its outcome leads there.
+	Anchor   *memory.Anchor `json:"anchor,omitempty"`
+	ForgotAt time.Time `json:"forgot_at,omitzero"`  // when the client last dropped what it had been shown
 }
 
 // Checkpoint is what a session last said about its work.
@@ -80,7 +83,10 @@ type Shown struct {
 	Memory   uuid.UUID
 	Door     memory.Door
 	FirstAt  time.Time
+	LastAt   time.Time
 	Times    int
+	Revision int       // at LastAt
+	Doubted  time.Time // the newest doubt it had then; zero when there was none
 	Cited    bool
 	Observed bool
 }

@@ -248,7 +248,7 @@ func (v *view) FollowUps(ctx context.Context, project uuid.UUID, limit int) ([]s
 
 // ShownTo implements session.View.
 func (v *view) ShownTo(ctx context.Context, name string) ([]session.Shown, error) {
-	rows, err := v.tx.Query(ctx, `SELECT i.memory_id, i.door, i.first_at, i.times, c.memory_id IS NOT NULL, coalesce(c.observed, false)
+	rows, err := v.tx.Query(ctx, `SELECT i.memory_id, i.door, i.first_at, i.last_at, i.times, i.revision, i.doubted_at, c.memory_id IS NOT NULL, coalesce(c.observed, false)
 		FROM impressions i
 		LEFT JOIN citations c ON c.org_id = $1 AND c.memory_id = i.memory_id AND c.session_id = i.session_id
 		WHERE i.org_id = $1 AND i.session_id = $2 ORDER BY i.first_at, i.memory_id, i.door`, v.org, name)
@@ -257,8 +257,12 @@ func (v *view) ShownTo(ctx context.Context, name string) ([]session.Shown, error
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (session.Shown, error) {
 		var s session.Shown
-		err := row.Scan(&s.Memory, &s.Door, &s.FirstAt, &s.Times, &s.Cited, &s.Observed)
-		s.FirstAt = s.FirstAt.UTC()
+		var doubted *time.Time
+		err := row.Scan(&s.Memory, &s.Door, &s.FirstAt, &s.LastAt, &s.Times, &s.Revision, &doubted, &s.Cited, &s.Observed)
+		s.FirstAt, s.LastAt = s.FirstAt.UTC(), s.LastAt.UTC()
+		if doubted != nil {
+			s.Doubted = doubted.UTC()
+		}
 		return s, err
 	})
 }
