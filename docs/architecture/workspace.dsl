@@ -77,6 +77,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/session"
                         }
                     }
+                    hook = component "Hook" "What happens at the events of an agent's client: what is known arrives, what was done is kept, sentences become candidates." "Go" {
+                        properties {
+                            path "/hook"
+                        }
+                    }
                     review = component "Review" "The queue of memories that a person should look at, derived each time it is read; decisions, undo, history, digest." "Go" {
                         properties {
                             path "/review"
@@ -380,6 +385,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.rest -> stele.program.config "Writes bindings as stele.yaml has them"
         stele.program.rest -> stele.program.problem "Turns problems into problem+json"
 
+        stele.program.http -> stele.program.hook "Puts it beside memory for every door"
+        stele.program.hook -> stele.program.memory "Recalls, tells of files and places candidates by its rules"
+        stele.program.hook -> stele.program.session "Starts, beats, observes and finishes work sessions"
+        stele.program.hook -> stele.program.terms "Compares words without case"
+        stele.program.hook -> stele.program.problem "Says what was wrong"
         stele.program.session -> stele.program.memory "Writes outcomes and recalls by its rules, in one transaction"
         stele.program.session -> stele.program.terms "Compares titles and follow-ups without case"
         stele.program.session -> stele.program.problem "Says what was wrong"

@@ -1,9 +1,9 @@
 -- Why: candidates are few among many memories, and are looked for with every queue and every sentence that may be one. The table is large
--- where this is applied late, so it is checked, and its indexes are built, beside its writers.
+-- where
+-- this is applied late, so the indexes are built beside its writers.
 
 -- +goose NO TRANSACTION
 -- +goose Up
-ALTER TABLE memories VALIDATE CONSTRAINT memories_status_check;
 DROP INDEX CONCURRENTLY IF EXISTS memories_candidates;
 CREATE INDEX CONCURRENTLY memories_candidates ON memories (org_id, space_id, created_at) WHERE status = 'candidate';
 DROP INDEX CONCURRENTLY IF EXISTS memories_proposed;
