@@ -1,6 +1,5 @@
--- Why: candidates are few among many memories, and are looked for with every queue and every sentence that may be one. The table is large
--- where
--- this is applied late, so the indexes are built beside its writers.
+-- Why: candidates are few among many memories, and are looked for with every queue and every sentence that may be one. The table is
+-- large where this is applied late, so the indexes are built beside its writers.
 
 -- +goose NO TRANSACTION
 -- +goose Up
