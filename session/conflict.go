@@ -33,24 +33,26 @@ func (w *work) conflicts(ctx context.Context, self uuid.UUID, wanted []memory.El
 	if err != nil {
 		return out, err
 	}
+	return meet(wanted, tree, others, leases, files), nil
+}
+
+// meet is the rule of what a session meets: the held leases of others on the wanted elements, above or below them, and the files, one
+// of each other session at most, that both edited. It takes from files what it has said.
+func meet(wanted []memory.Element, tree tree, others map[uuid.UUID]Stored, leases []HeldLease, files map[uuid.UUID]string) []Conflict {
+	out := []Conflict{}
 	for _, l := range leases {
-		if !l.ReleasedAt.IsZero() {
-			continue
-		}
+		o, other := others[l.Session]
 		held, ok := tree.byID[l.Element]
-		if !ok {
+		if !other || !ok || !l.ReleasedAt.IsZero() {
 			continue
 		}
-		for _, e := range wanted {
-			if !tree.related(held.ID, e.ID) {
-				continue
-			}
-			o := others[l.Session]
-			out = append(out, Conflict{SessionID: o.Name, Author: o.by(), Task: o.Body.Task, Element: held.Ref(), With: e.Key, Since: l.TakenAt,
-				Soft: l.Soft, Exclusive: l.Exclusive, File: files[l.Session]})
-			delete(files, l.Session) // said once
-			break
+		with, met := tree.nearest(held, wanted)
+		if !met {
+			continue
 		}
+		out = append(out, Conflict{SessionID: o.Name, Author: o.by(), Task: o.Body.Task, Element: held.Ref(), With: with.Key, Since: l.TakenAt,
+			Soft: l.Soft, Exclusive: l.Exclusive, File: files[l.Session]})
+		delete(files, l.Session) // said once
 	}
 	for id, file := range files { // edits without a lease in common
 		o := others[id]
@@ -59,7 +61,77 @@ func (w *work) conflicts(ctx context.Context, self uuid.UUID, wanted []memory.El
 	slices.SortFunc(out, func(a, b Conflict) int {
 		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.SessionID, b.SessionID), strings.Compare(a.Element.Key, b.Element.Key))
 	})
+	return out
+}
+
+// SessionConflicts gives for each session at work in the project, by its name, what a heartbeat about all that it works on and edited
+// lately would tell it: who else works there, longest at work first. Sessions that meet nobody are left out.
+func (s *Service) SessionConflicts(ctx context.Context, c memory.Caller) (map[string][]Conflict, error) {
+	var out map[string][]Conflict
+	err := s.view(ctx, c, func(v View) error {
+		out = map[string][]Conflict{}
+		now := s.memory.Now()
+		active, err := v.Sessions(ctx, Query{Project: c.Project, State: Active, Since: now.Add(-Lifetime), Limit: mostActive})
+		if err != nil || len(active) < 2 {
+			return err
+		}
+		ids := make([]uuid.UUID, len(active))
+		others := make(map[uuid.UUID]Stored, len(active))
+		for i, st := range active {
+			ids[i], others[st.ID] = st.ID, st
+		}
+		leases, err := v.Leases(ctx, ids)
+		if err != nil {
+			return err
+		}
+		edits, err := v.Edits(ctx, ids, now.Add(-SameFileWindow))
+		if err != nil {
+			return err
+		}
+		elements, err := v.Elements(ctx, c.Project, false)
+		if err != nil {
+			return err
+		}
+		tree := newTree(elements)
+		for _, st := range active {
+			delete(others, st.ID)
+			var wanted []memory.Element
+			for _, l := range leases {
+				if e, ok := tree.byID[l.Element]; ok && l.Session == st.ID && l.ReleasedAt.IsZero() {
+					wanted = append(wanted, e)
+				}
+			}
+			if met := meet(wanted, tree, others, leases, alsoEdited(st.ID, edits)); len(met) > 0 {
+				out[st.Name] = met
+			}
+			others[st.ID] = st
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("conflicts of work sessions: %w", err)
+	}
 	return out, nil
+}
+
+// alsoEdited gives, for each other session, a file that it and this one are among those who edited.
+func alsoEdited(self uuid.UUID, edits []Edit, edited ...string) map[uuid.UUID]string {
+	mine := map[string]bool{}
+	for _, p := range edited {
+		mine[p] = true
+	}
+	for _, e := range edits {
+		if e.Session == self {
+			mine[e.Path] = true
+		}
+	}
+	out := map[uuid.UUID]string{}
+	for _, e := range edits {
+		if e.Session != self && mine[e.Path] && out[e.Session] == "" {
+			out[e.Session] = e.Path
+		}
+	}
+	return out
 }
 
 // mostActive bounds the sessions at work in one project that are looked at.
@@ -88,33 +160,12 @@ func (w *work) others(ctx context.Context, self uuid.UUID) (map[uuid.UUID]Stored
 
 // sameFiles gives, for each other session, a file that both edited within SameFileWindow.
 func (w *work) sameFiles(ctx context.Context, self uuid.UUID, others map[uuid.UUID]Stored, edited []string) (map[uuid.UUID]string, error) {
-	out := map[uuid.UUID]string{}
-	ids := make([]uuid.UUID, 0, len(others))
+	ids := make([]uuid.UUID, 0, len(others)+1)
 	for id := range others {
 		ids = append(ids, id)
 	}
-	since := w.now.Add(-SameFileWindow)
-	theirs, err := w.tx.Edits(ctx, ids, since)
-	if err != nil || len(theirs) == 0 {
-		return out, err
-	}
-	mine := map[string]bool{}
-	for _, p := range edited {
-		mine[p] = true
-	}
-	before, err := w.tx.Edits(ctx, []uuid.UUID{self}, since)
-	if err != nil {
-		return out, err
-	}
-	for _, e := range before {
-		mine[e.Path] = true
-	}
-	for _, e := range theirs {
-		if mine[e.Path] && out[e.Session] == "" {
-			out[e.Session] = e.Path
-		}
-	}
-	return out, nil
+	edits, err := w.tx.Edits(ctx, append(ids, self), w.now.Add(-SameFileWindow))
+	return alsoEdited(self, edits, edited...), err
 }
 
 // gate decides. Exclusive work meets nobody's work but what hooks observed; other work is only told.
@@ -169,6 +220,20 @@ func newTree(elements []memory.Element) tree {
 
 // related tells whether two elements are the same or one is part of the other.
 func (t tree) related(a, b uuid.UUID) bool { return t.within(a, b) || t.within(b, a) }
+
+// nearest gives the wanted element that an element meets: itself, else the first by key that is above or below it.
+func (t tree) nearest(e memory.Element, wanted []memory.Element) (memory.Element, bool) {
+	var found memory.Element
+	for _, w := range wanted {
+		switch {
+		case w.ID == e.ID:
+			return w, true
+		case t.related(e.ID, w.ID) && (found.ID == uuid.Nil || w.Key < found.Key):
+			found = w
+		}
+	}
+	return found, found.ID != uuid.Nil
+}
 
 // within tells whether an element is another or inside it. A model that loops ends, too.
 func (t tree) within(e, of uuid.UUID) bool {

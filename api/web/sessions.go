@@ -13,6 +13,7 @@ import (
 
 type sessionService interface {
 	Sessions(ctx context.Context, c memory.Caller, r session.ListRequest) (session.List, error)
+	SessionConflicts(ctx context.Context, c memory.Caller) (map[string][]session.Conflict, error)
 	SessionReceipt(ctx context.Context, c memory.Caller, ref string) (session.Receipt, error)
 	CancelSession(ctx context.Context, c memory.Caller, ref string) (session.Summary, error)
 }
@@ -20,8 +21,6 @@ type sessionService interface {
 const (
 	// shownPast is how many sessions a page lists.
 	shownPast = 30
-	// mostMeetings bounds the elements for which a page asks who else is at work there.
-	mostMeetings = 50
 	// everyState selects sessions of all states.
 	everyState session.State = "all"
 )
@@ -53,10 +52,11 @@ type atWork struct {
 	Meets []meeting
 }
 
-// meeting is an element that two active sessions work on, or one of them above or below it.
+// meeting is another session that works on the same, above or below it, or edited the same file.
 type meeting struct {
-	Element memory.ElementRef // of this session
-	Other   session.Summary
+	session.Conflict
+
+	At memory.ElementRef // of this session; none where they share but a file
 }
 
 func (p *Pages) sessionsPage(v *visit) error {
@@ -113,31 +113,26 @@ func (p *Pages) worked(v *visit, view *sessionsView) error {
 	return nil
 }
 
-// meetings marks the active sessions that work on the same. What counts as the same is the domain's rule, asked by element.
+// meetings marks the active sessions that work on the same.
 func (p *Pages) meetings(v *visit, active []session.Summary) ([]atWork, error) {
-	there := map[string][]session.Summary{} // by key of the element
+	met, err := p.Service.SessionConflicts(v.ctx(), v.caller)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]atWork, len(active))
 	for i, s := range active {
 		out[i].Summary = s
-		for _, l := range s.Leases {
-			if l.Element.Orphan {
-				continue
+		for _, c := range met[s.SessionID] {
+			if slices.ContainsFunc(out[i].Meets, func(m meeting) bool { return m.SessionID == c.SessionID }) {
+				continue // said once of each other session
 			}
-			at, asked := there[l.Element.Key]
-			if !asked && len(there) < mostMeetings {
-				found, err := p.Service.Sessions(v.ctx(), v.caller, session.ListRequest{State: session.Active, Element: l.Element.Key})
-				if err != nil && !problem.Is(err, problem.NotFound) { // it may have left the model meanwhile
-					return nil, err
-				}
-				at = found.Sessions
-				there[l.Element.Key] = at
-			}
-			for _, o := range at {
-				met := slices.ContainsFunc(out[i].Meets, func(m meeting) bool { return m.Other.SessionID == o.SessionID })
-				if o.SessionID != s.SessionID && !met {
-					out[i].Meets = append(out[i].Meets, meeting{l.Element, o})
+			m := meeting{Conflict: c}
+			for _, l := range s.Leases {
+				if l.Element.Key == c.With {
+					m.At = l.Element
 				}
 			}
+			out[i].Meets = append(out[i].Meets, m)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b atWork) int { return a.StartedAt.Compare(b.StartedAt) })

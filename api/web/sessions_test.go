@@ -37,6 +37,13 @@ func TestSessionsPage(t *testing.T) {
 	if n := strings.Count(both.body, "flag meets"); n != 4 { // ana with bob, bob with both, cleo with bob
 		t.Errorf("%d conflicts are marked", n)
 	}
+	for user, id := range map[string]string{"bob": bob.SessionID, "ana": ana.SessionID} { // a file that no element owns
+		c := w.acme.Caller
+		c.User, c.Agent, c.Role = user, "coder", memory.RoleAgent
+		_, err := w.service.HeartbeatSession(t.Context(), c, session.HeartbeatRequest{Session: id, Edited: []string{"README.md"}})
+		w.must(err)
+	}
+	agent.get("/p/shop/sessions").shows(t, "in <code>README.md</code> with coder/bob")
 	if strings.Index(both.body, "Mend the api") > strings.Index(both.body, "Rebuild the shop") {
 		t.Error("who is longest at work comes later")
 	}
