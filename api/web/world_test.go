@@ -36,12 +36,18 @@ type tenant struct {
 
 func newWorld(t *testing.T, change ...func(*api.Options)) *world {
 	t.Helper()
+	return newWorldAt(t, memory.Options{}, change...)
+}
+
+// newWorldAt is newWorld with a memory of its own kind, such as one with another clock.
+func newWorldAt(t *testing.T, mem memory.Options, change ...func(*api.Options)) *world {
+	t.Helper()
 	master, err := secret.GenerateMaster()
 	if err != nil {
 		t.Fatal(err)
 	}
 	store := postgres.New(pgtest.New(t), master)
-	w := &world{t: t, service: api.NewDomain(memory.New(store, memory.Options{}), store)}
+	w := &world{t: t, service: api.NewDomain(memory.New(store, mem), store)}
 	o := api.Options{Service: w.service, Version: "test"}
 	o.Limits.PerToken, o.Limits.Burst = 1_000_000, 1_000_000
 	for _, c := range change {
