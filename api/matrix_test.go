@@ -94,6 +94,7 @@ var matrix = map[string]row{
 	"create-token":   {body: `{"name":"{new}","role":"agent"}`, want: anyone.only(201, adminToken)},
 	"revoke-token":   {want: anyone.only(200, adminToken)},
 	"read-audit-log": {want: anyone.only(200, adminToken)},
+	"doctor":         {want: anyone.only(200, adminToken)},
 
 	"remember":         {body: `{"content":"A fact of {new}.","elements":["acme.shop"]}`, want: created},
 	"list-memories":    {want: ofShop, sees: []string{"acme shop"}},

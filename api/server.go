@@ -20,6 +20,7 @@ import (
 	"github.com/stele-dev/stele/api/mcp"
 	"github.com/stele-dev/stele/api/rest"
 	"github.com/stele-dev/stele/api/web"
+	"github.com/stele-dev/stele/doctor"
 	"github.com/stele-dev/stele/drift/github"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
@@ -28,6 +29,7 @@ import (
 // Service is the domain as the doors need it; *memory.Service is one.
 type Service interface {
 	auth.Authenticator
+	Health(ctx context.Context, c memory.Caller) (memory.Health, error)
 	Badge(ctx context.Context, org, project uuid.UUID, secret string) (memory.DriftScore, error)
 	rest.Service
 	mcp.Service
@@ -40,11 +42,14 @@ type Options struct {
 	Webhook Webhook // what GitHub may call
 	// RunDrift has a project compared with its code soon; nil: this server reads no repositories.
 	RunDrift func(ctx context.Context, org, project uuid.UUID) error
-	Ready    []Check                // what must hold before requests are sent here
-	Metrics  []prometheus.Collector // further metrics, such as those of the database pool
-	Profile  mcp.Profile            // set of MCP tools; default mcp.Coding
-	Version  string                 // of the binary
-	Log      *slog.Logger           // default: none. No text of a memory, no token and no path of a request is written to it
+	// Doctor is what an admin has the server examine besides the organization, in order. The organization is asked about once
+	// "database" and "schema" are good, as far as they are there, and before what needs "keys". Default: what Ready asks.
+	Doctor  []doctor.Probe
+	Ready   []Check                // what must hold before requests are sent here
+	Metrics []prometheus.Collector // further metrics, such as those of the database pool
+	Profile mcp.Profile            // set of MCP tools; default mcp.Coding
+	Version string                 // of the binary
+	Log     *slog.Logger           // default: none. No text of a memory, no token and no path of a request is written to it
 
 	Hosts    []string       // names of this server beside localhost and addresses in numbers
 	Proxies  []netip.Prefix // whose X-Forwarded-For is believed
@@ -98,7 +103,8 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	doors := rest.New(rest.Options{Service: o.Service, Version: o.Version, Log: o.Log, Done: s.stop, Stream: gate.Stream, Admitted: gate.Admitted, RunDrift: o.RunDrift})
+	examined := newDiagnoses(o)
+	doors := rest.New(rest.Options{Service: o.Service, Version: o.Version, Log: o.Log, Done: s.stop, Stream: gate.Stream, Admitted: gate.Admitted, RunDrift: o.RunDrift, Doctor: examined.run})
 	busy := newSlots(o.InFlight)
 	behind := func(h http.Handler) http.Handler {
 		return gate.Wrap(noteUser(bounded(busy, doors.Streams, m.refused, h)))
@@ -111,7 +117,7 @@ func New(o Options) (*Server, error) {
 	// These two hold no token, so that all who call them share one bound.
 	mux.Handle("POST /v1/webhooks/github", shared(http.HandlerFunc(o.Webhook.serve)))
 	mux.Handle("GET /v1/badges/{organization}/{project}/{secret}/{what}", shared(http.HandlerFunc(badges{o.Service}.serve)))
-	web.New(web.Options{Service: o.Service, Log: o.Log, Version: o.Version, Signed: gate.WrapBy, Limited: shared, RunDrift: o.RunDrift, Within: func(h http.Handler) http.Handler {
+	web.New(web.Options{Service: o.Service, Log: o.Log, Version: o.Version, Signed: gate.WrapBy, Limited: shared, RunDrift: o.RunDrift, Doctor: examined.run, Within: func(h http.Handler) http.Handler {
 		return noteUser(bounded(busy, web.Streams, m.refused, h))
 	}, Stream: gate.Stream, Admitted: gate.AdmittedBy, Done: s.stop}).Register(mux)
 	mux.HandleFunc("GET /healthz", s.health.live)

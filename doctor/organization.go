@@ -16,7 +16,6 @@ const (
 	undriftAfter  = 30 * 24 * time.Hour // without a comparison with the code
 	waitsTooLong  = time.Hour           // for a vector; a server that is up gives it within a quarter of a minute
 	namesAtMost   = 3                   // of projects that lack something
-	mebibyte      = 1 << 20
 	idKeys        = "keys"
 	reachTheAgent = "look whether the agent reaches stele: stele mcp --help tells how it is set up"
 )
@@ -44,7 +43,7 @@ func Organization(read func(ctx context.Context) (memory.Health, error), now fun
 		of("drift", "drift", func() Finding { return drift(h.Projects, now()) }),
 		of("sizes", "sizes", func() Finding {
 			return Good("%d live memories of %d, %s of text, %d entries in the index of words, %d impressions", h.Memories.Live,
-				h.Memories.Live+h.Memories.Superseded+h.Memories.Retired+h.Memories.Erased, Bytes(h.TextBytes), h.Postings, h.Impressions)
+				h.Memories.Live+h.Memories.Superseded+h.Memories.Retired+h.Memories.Erased, size(h.TextBytes), h.Postings, h.Impressions)
 		}),
 	}
 }
@@ -53,17 +52,17 @@ func keys(k memory.KeyHealth) Finding {
 	if k.DataKeys > 1 {
 		return Doubtful("stele key rotate", "a rotation of the data key is unfinished: %d texts are locked by an older one", k.SealedOlder)
 	}
-	return Good("master key %s opens the keys of the organization (index key %s); they were changed %s", k.MasterKey, k.IndexKey, times(k.Changes))
+	return Good("master key %s opens the keys of the organization (index key %s), which were %s", k.MasterKey, k.IndexKey, times(k.Changes))
 }
 
 func times(n int) string {
 	switch n {
 	case 0:
-		return "never"
+		return "never changed"
 	case 1:
-		return "once"
+		return "changed once"
 	}
-	return fmt.Sprintf("%d times", n)
+	return fmt.Sprintf("changed %d times", n)
 }
 
 func backlog(h memory.Health, now time.Time) Finding {
@@ -193,15 +192,15 @@ func Ago(now, at time.Time) string {
 	return "just now"
 }
 
-// Bytes says in words how much something takes.
-func Bytes(n int64) string {
-	switch {
-	case n >= 1024*mebibyte:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1024*mebibyte))
-	case n >= mebibyte:
-		return fmt.Sprintf("%.1f MiB", float64(n)/mebibyte)
-	case n >= 1024:
-		return fmt.Sprintf("%.1f KiB", float64(n)/1024)
+// size says in words how much something takes.
+func size(n int64) string {
+	units := []string{"bytes", "kB", "MB", "GB", "TB"}
+	f, u := float64(n), 0
+	for f >= 1000 && u < len(units)-1 {
+		f, u = f/1000, u+1
 	}
-	return fmt.Sprintf("%d B", n)
+	if u == 0 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, units[u])
 }

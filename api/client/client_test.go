@@ -219,6 +219,10 @@ func TestRequests(t *testing.T) {
 			_, err := c.Version(ctx)
 			return err
 		}, sent{"GET /team/openapi.json", "", false}},
+		"doctor": {func(ctx context.Context, c *client.Client) error {
+			_, err := c.Doctor(ctx)
+			return err
+		}, sent{"GET /team/v1/doctor", "", false}},
 		"projects": {func(ctx context.Context, c *client.Client) error {
 			_, err := c.Projects(ctx, by)
 			return err

@@ -22,6 +22,7 @@ import (
 	"github.com/stele-dev/stele/api/eventstream"
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/c4model/diagram"
+	"github.com/stele-dev/stele/doctor"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -81,8 +82,10 @@ type Options struct {
 	Service Service
 	// RunDrift has a project compared with its code soon; nil: this server reads no repositories.
 	RunDrift func(ctx context.Context, org, project uuid.UUID) error
-	Log      *slog.Logger // internal errors, which callers are not shown; default slog.Default()
-	Version  string       // of the program, in the document; default "1", as in docs/openapi.json
+	// Doctor examines the server for an admin of an organization; nil: it does not examine itself.
+	Doctor  func(ctx context.Context, c memory.Caller) (doctor.Report, error)
+	Log     *slog.Logger // internal errors, which callers are not shown; default slog.Default()
+	Version string       // of the program, in the document; default "1", as in docs/openapi.json
 
 	// Stream admits one more stream of the caller of a request; done is called when it ends. Default: as many as one likes.
 	Stream func(*http.Request) (done func(), err error)
@@ -122,6 +125,7 @@ func New(o Options) *API {
 	a.huma = humago.New(a.mux, configuration(cmp.Or(o.Version, "1")))
 	a.huma.UseMiddleware(a.admit)
 	a.organization()
+	a.examine()
 	a.projects()
 	a.memories()
 	a.lifecycle()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-dev/stele/api/auth"
 	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/doctor"
 	"github.com/stele-dev/stele/memory"
 	"github.com/stele-dev/stele/review"
 	"github.com/stele-dev/stele/session"
@@ -152,6 +153,7 @@ var spellings = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[session.State]():     reflect.TypeFor[stateText](),
 	reflect.TypeFor[session.Verdict]():   reflect.TypeFor[verdictText](),
 	reflect.TypeFor[session.Outcome]():   reflect.TypeFor[outcomeText](),
+	reflect.TypeFor[doctor.State]():      reflect.TypeFor[judgementText](),
 }
 
 type (
@@ -279,7 +281,7 @@ func (a *API) describe() {
 	delete(schemas.Map(), "ErrorDetail")
 	for name, s := range schemas.Map() {
 		t := schemas.TypeFromRef("#/components/schemas/" + name)
-		s.Description = cmp.Or(contextDescriptions[name], diagramDescriptions[name], driftDescriptions[name], reviewDescriptions[name], sessionDescriptions[name], descriptions[name])
+		s.Description = cmp.Or(doctorDescriptions[name], contextDescriptions[name], diagramDescriptions[name], driftDescriptions[name], reviewDescriptions[name], sessionDescriptions[name], descriptions[name])
 		if sent[name] {
 			s.Required = required[name]
 		}

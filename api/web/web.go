@@ -15,6 +15,7 @@ import (
 
 	"github.com/stele-dev/stele/api/auth"
 	"github.com/stele-dev/stele/api/eventstream"
+	"github.com/stele-dev/stele/doctor"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -47,6 +48,8 @@ type Options struct {
 	Limited func(http.Handler) http.Handler
 	// RunDrift has a project compared with its code soon; nil: this server reads no repositories.
 	RunDrift func(ctx context.Context, org, project uuid.UUID) error
+	// Doctor examines the server for an admin of an organization; nil: it does not examine itself.
+	Doctor func(ctx context.Context, c memory.Caller) (doctor.Report, error)
 
 	// Stream admits one more stream of the caller of a request; done is called when it ends. Default: as many as one likes.
 	Stream func(*http.Request) (done func(), err error)

@@ -2,225 +2,237 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"runtime"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/stele-dev/stele/doctor"
 	"github.com/stele-dev/stele/internal/config"
-	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/problem"
-	"github.com/stele-dev/stele/internal/secret"
 	"github.com/stele-dev/stele/memory"
 )
 
-// finding is one thing doctor looked at.
-type finding struct {
-	Name   string   `json:"name"`
-	OK     bool     `json:"ok"`
-	Detail string   `json:"detail"`
-	Fixes  []string `json:"fixes"`
-}
-
 func (a *app) doctorCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "doctor", Short: "Look at everything Stele needs, and say what is wrong", Args: cobra.NoArgs,
-		Long: "Look at the program, its settings, the database, its roles and schema, the\n" +
-			"keys, the project and when the last memory was written; with a server, at the\n" +
-			"server and the token instead of database and keys. Exit code 1 when something\n" +
-			"is wrong.",
-		Example: "  stele doctor",
+	var deep bool
+	var sample int
+	c := &cobra.Command{
+		Use: "doctor", Short: "Test everything Stele needs, and say what to do", Args: cobra.NoArgs,
+		Long: "Test every link of the chain: the program, its settings, the server or the\n" +
+			"database with its roles and schema, the keys, the encoder, the models, and when\n" +
+			"a memory was last written and shown. Against a server, the server is asked to do\n" +
+			"the same, which needs the admin role. With --deep, look through all data and say\n" +
+			"what contradicts itself. Exit code 1 when something does not work; a warning is\n" +
+			"no failure.",
+		Example: "  stele doctor\n  stele doctor --json\n  stele doctor --deep --sample 1000",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			findings := a.examine(cmd.Context())
-			ok := true
-			for _, f := range findings {
-				ok = ok && f.OK
+			if cmd.Flags().Changed("sample") && !deep {
+				return problem.Invalidf("sample", "only --deep opens texts").Fix("say stele doctor --deep --sample %d", sample)
 			}
-			if err := a.answer(map[string]any{"ok": ok, "findings": findings}, func(p *printer) { p.findings(findings) }); err != nil {
+			if sample < 0 {
+				return problem.Invalidf("sample", "%d texts are none", sample).Fix("give a number such as 1000, or 0 for all")
+			}
+			x := &examination{app: a, now: time.Now}
+			out := x.run(cmd.Context(), deep, sample)
+			if err := a.answer(out, func(p *printer) { p.diagnosis(out) }); err != nil {
 				return err
 			}
-			if !ok {
+			if !out.OK {
 				return errNo
 			}
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&deep, "deep", false, "look through all data of the database, which takes a while")
+	c.Flags().IntVar(&sample, "sample", 0, "with --deep: about how many texts to open (default all)")
+	return c
 }
 
-func (p *printer) findings(findings []finding) {
-	for _, f := range findings {
-		mark := "ok  "
-		if !f.OK {
-			mark = p.paint(alarm, "BAD ")
-		}
-		p.hanging(mark+pad(f.Name, 11), strings.Repeat(" ", 15), memory.Line(f.Detail))
-		for _, fix := range f.Fixes {
-			p.hanging(strings.Repeat(" ", 15)+"→ ", strings.Repeat(" ", 17), memory.Line(fix))
-		}
-	}
+// diagnosis is the answer of `stele doctor`.
+type diagnosis struct {
+	doctor.Report
+	Server *doctor.Report `json:"server"` // what the server found of itself; null where none was asked
+	Deep   []wholeness    `json:"deep"`   // of each organization; null without --deep, or where that could not be told
 }
 
-// examine looks at one thing after the other; what rests on something broken is not looked at.
-func (a *app) examine(ctx context.Context) []finding {
-	var out []finding
-	good := func(name, format string, args ...any) {
-		out = append(out, finding{Name: name, OK: true, Detail: fmt.Sprintf(format, args...), Fixes: []string{}})
+// examination is one run: what it found so far is what the rest rests on.
+type examination struct {
+	*app
+	now func() time.Time
+
+	config   config.Config
+	backend  *backend
+	blamed   map[string]error // id of a probe → what went wrong before its turn and is its to tell
+	reported *doctor.Report   // by the server
+}
+
+func (x *examination) run(ctx context.Context, deep bool, sample int) diagnosis {
+	var err error
+	if x.config, err = x.load(); err != nil {
+		x.blame("settings", err)
 	}
-	bad := func(name string, err error) {
-		p, ok := problem.As(err)
-		if !ok {
-			p = problem.New(problem.Unavailable, "", err.Error())
-		}
-		detail := p.Detail
-		if p.Field != "" {
-			detail = p.Field + ": " + detail
-		}
-		out = append(out, finding{Name: name, Detail: detail, Fixes: p.Fixes})
+	out := diagnosis{Report: doctor.Run(ctx, x.probes(deep))}
+	if out.Server = x.reported; out.Server != nil {
+		out.OK = out.OK && out.Server.OK
 	}
-	b := thisBuild()
-	good("program", "stele %s, %s, %s", b.Version, b.Go, b.Platform)
-	c, err := a.load()
-	if err != nil {
-		bad("settings", err)
-		return out
-	}
-	unknown, file := a.environment.Unknown(), exposed(c, a.environment.File())
-	if len(unknown) > 0 {
-		bad("settings", problem.Invalidf("", "%s means nothing to this program", strings.Join(unknown, ", ")).Fix("stele config shows what can be set"))
-	}
-	if file != "" {
-		bad("settings", problem.Invalidf("", "%s holds a token, and others on this machine can read it", file).Fix("chmod 600 %s", quoteName(file)))
-	}
-	if len(unknown) == 0 && file == "" {
-		good("settings", "read; stele config shows them")
-	}
-	if c.Server != "" {
-		a.examineServer(ctx, good, bad)
-		return out
-	}
-	opened, err := a.open(ctx)
-	if err != nil {
-		name := "database"
-		if p, ok := problem.As(err); ok && (p.Field == c.MasterKeyFile || p.Field == secret.EnvKey) {
-			name = "keys"
-		}
-		bad(name, err)
-		return out
-	}
-	version, err := opened.db.Version(ctx)
-	if err != nil {
-		bad("database", err)
-		return out
-	}
-	where := "a server of your own"
-	if opened.cluster != nil {
-		where = "embedded, " + c.DataDir
-		if s, err := opened.cluster.Status(ctx); err == nil {
-			where = fmt.Sprintf("embedded PostgreSQL %s, pgvector %s, %s (%s)", s.Version, s.Vector, s.DataDir, humanBytes(s.SizeBytes))
+	if deep && x.reads(out.Checks) {
+		out.Deep = x.deep(ctx, sample)
+		for _, w := range out.Deep {
+			out.OK = out.OK && w.OK
 		}
 	}
-	good("database", "%s, %s", where, migrated(version))
-	good("roles", "connected as %s, which owns nothing and which row-level security binds", postgres.AppRole)
-	// Whatever is read of an organization opens its keys first.
-	anyone := memory.Caller{Org: opened.org, User: opened.user, Role: opened.role, Door: memory.FromCLI}
-	if _, err := opened.List(ctx, anyone, memory.ListRequest{Limit: 1}); err != nil {
-		bad("keys", err)
-		return out
-	}
-	key := "from " + config.Prefix + "MASTER_KEY"
-	if c.MasterKey == "" {
-		key = c.MasterKeyFile
-	}
-	good("keys", "the master key opens the organization's keys (%s); keep a copy apart from the data", key)
-	a.examineProject(ctx, opened, good, bad)
 	return out
 }
 
-// exposed names the configuration file when the token comes from there and others can read it.
-func exposed(c config.Config, file string) string {
-	for _, v := range c.Values() {
-		if v.Key == "token" && strings.HasPrefix(v.Source, "file ") && runtime.GOOS != "windows" {
-			if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
-				return file
-			}
-		}
+// blame leaves it to a probe to tell what went wrong before its turn.
+func (x *examination) blame(id string, err error) {
+	if x.blamed == nil {
+		x.blamed = map[string]error{}
 	}
-	return ""
+	x.blamed[id] = err
 }
 
-// examining bounds how long a server is waited for: whoever asks what is wrong wants to know now.
-const examining = 10 * time.Second
-
-func (a *app) examineServer(ctx context.Context, good func(name, format string, args ...any), bad func(string, error)) {
-	ctx, cancel := context.WithTimeout(ctx, examining)
-	defer cancel()
-	opened, err := a.open(ctx)
-	if err != nil {
-		name := "server"
-		if p, ok := problem.As(err); ok && p.Field == "token" {
-			name = "token"
-		}
-		bad(name, err)
-		return
+// probes are those of this machine, of what it works with, and of what works with it.
+func (x *examination) probes(deep bool) []doctor.Probe {
+	chain := x.local
+	if x.config.Server != "" {
+		chain = x.remote
 	}
-	version, err := opened.remote.Version(ctx)
-	switch {
-	case err != nil:
-		// A proxy may let through nothing but the API, which works.
-		good("server", "%s answers", opened.remote.URL())
-	default:
-		good("server", "%s answers, stele %s", opened.remote.URL(), version)
-	}
-	org, err := opened.Organization(ctx, opened.caller())
-	if err != nil {
-		bad("token", err)
-		return
-	}
-	reach := "every project"
-	if opened.bound != uuid.Nil {
-		reach = "one project"
-	}
-	good("token", "speaks for %s of organization %s, role %s, %s", opened.user, org.Name, opened.role, reach)
-	a.examineProject(ctx, opened, good, bad)
+	return slices.Concat(x.machine(), chain(deep), x.agents())
 }
 
-func (a *app) examineProject(ctx context.Context, b *backend, good func(name, format string, args ...any), bad func(string, error)) {
-	caller, err := b.Caller(ctx, a.project, false)
-	if err != nil {
-		bad("project", err)
-		return
+// agents are the probes of the programs that use stele on this machine: which clients it is installed in, whether their
+// hooks arrive. Each needs "settings" at most, and says itself what it cannot tell.
+func (x *examination) agents() []doctor.Probe { return nil }
+
+// reads tells whether there is data to look through.
+func (x *examination) reads(checks []doctor.Check) bool {
+	return x.backend != nil && x.backend.store != nil && !slices.ContainsFunc(checks, func(c doctor.Check) bool {
+		return c.ID == "schema" && c.State != doctor.OK && c.State != doctor.Warn
+	})
+}
+
+// marks are how states are shown; all are as long.
+var marks = map[doctor.State]string{doctor.OK: "ok  ", doctor.Warn: "warn", doctor.Fail: "FAIL", doctor.Skip: "-   "}
+
+// nameWidth is where details begin.
+const nameWidth = 17
+
+func (p *printer) diagnosis(d diagnosis) {
+	p.checks(d.Checks)
+	if d.Server != nil {
+		p.line("\n%s", p.paint(strong, "The server says of itself"))
+		p.checks(d.Server.Checks)
 	}
-	if caller.Project == uuid.Nil {
-		good("project", "none yet; the first thing remembered here makes it, or stele init")
-		return
+	for _, w := range d.Deep {
+		p.line("\n%s", p.paint(strong, "Data of "+memory.Line(w.Name)))
+		p.wholeness(w)
 	}
-	project, err := b.FindProject(ctx, caller, caller.Project.String())
-	if err != nil {
-		bad("project", err)
-		return
+}
+
+func (p *printer) checks(checks []doctor.Check) {
+	for _, c := range checks {
+		p.checked(c.State, c.Name, c.Detail, c.Fix)
 	}
-	m, err := b.Map(ctx, caller)
-	if err != nil {
-		bad("project", err)
-		return
-	}
-	if m.Total == 0 {
-		bad("project", problem.Invalidf("", "%s (%s) has no architecture model", project.Name, project.ID).Fix("stele model import PATH"))
-	} else {
-		good("project", "%s (%s): %s", project.Name, project.ID, m.Headline)
-	}
-	newest, err := b.List(ctx, caller, memory.ListRequest{Limit: 1})
-	switch {
-	case err != nil && !errors.Is(err, context.Canceled):
-		bad("memories", err)
-	case len(newest.Memories) == 0:
-		good("memories", "none yet")
+}
+
+func (p *printer) checked(state doctor.State, name, detail, fix string) {
+	mark := marks[state] + " "
+	switch state {
+	case doctor.Fail:
+		mark = p.paint(alarm, mark)
+	case doctor.Skip:
+		mark = p.paint(faint, mark)
 	default:
-		good("memories", "the last was written %s by %s", newest.Memories[0].CreatedAt.UTC().Format(dateTime), newest.Memories[0].Author)
+	}
+	indent := strings.Repeat(" ", nameWidth)
+	p.hanging(mark+pad(name, nameWidth-5), indent, memory.Line(detail))
+	if fix != "" {
+		p.hanging(indent+"→ ", indent+"  ", memory.Line(fix))
+	}
+}
+
+// deepOnServer is told where --deep was asked for and there is no database at hand.
+func deepOnServer(asked bool) []doctor.Probe {
+	if !asked {
+		return nil
+	}
+	return []doctor.Probe{{ID: "deep", Name: "data", Run: func(context.Context) doctor.Finding {
+		return doctor.Bad("stele doctor --deep --server local", "--deep looks through the database itself, and commands go to a server: %s", "run it where the database is")
+	}}}
+}
+
+// wholeness is what was found of the data of one organization.
+type wholeness struct {
+	Organization string             `json:"organization"` // id
+	Name         string             `json:"name"`
+	OK           bool               `json:"ok"`
+	Problem      string             `json:"problem"` // why it could not be looked through; "" when it was
+	Fix          string             `json:"fix"`
+	Invariants   []memory.Invariant `json:"invariants"`
+	Took         int64              `json:"took_ms"` // milliseconds
+}
+
+// deep looks through the data of every organization of the database.
+func (x *examination) deep(ctx context.Context, sample int) []wholeness {
+	out := []wholeness{}
+	failed := func(w wholeness, err error) []wholeness {
+		f := doctor.Failed(err)
+		w.Problem, w.Fix = f.Detail, f.Fix
+		return append(out, w)
+	}
+	orgs, err := x.backend.store.OrganizationIDs(ctx)
+	if err != nil {
+		return failed(wholeness{Name: "all organizations", Invariants: []memory.Invariant{}}, err)
+	}
+	for _, org := range orgs {
+		began := time.Now()
+		w := wholeness{Organization: org.String(), Name: org.String(), Invariants: []memory.Invariant{}}
+		info, err := x.backend.store.OrganizationInfo(ctx, org)
+		if problem.Is(err, problem.NotFound) {
+			continue // its name is claimed and the rest not committed yet
+		}
+		if err == nil {
+			w.Name = info.Name
+			told := x.tellWhenSlow("looking through the data of " + info.Name)
+			w.Invariants, err = x.backend.store.Invariants(ctx, org, sample)
+			told.Stop()
+		}
+		if w.Took = time.Since(began).Milliseconds(); err != nil {
+			out = failed(w, err)
+			continue
+		}
+		w.OK = !slices.ContainsFunc(w.Invariants, func(i memory.Invariant) bool { return i.Broken > 0 })
+		out = append(out, w)
+	}
+	return out
+}
+
+// deepFixes say what to do about each invariant that is broken. What is derived is derived anew; the rest is in backups.
+var deepFixes = map[string]string{
+	"index": "stele key rotate --index", "postings": "stele key rotate --index", "frequencies": "stele key rotate --index", "words": "stele key rotate --index",
+	"vectors": "keep stele serve running: it removes vectors of other models and fills in what is missing",
+	"texts":   "stele db restore FILE, or erase what stele list marks unreadable",
+}
+
+// fixDeep is for everything else.
+const fixDeep = "stele db restore FILE, or report it with the output of stele doctor --deep --json: it holds ids only"
+
+func (p *printer) wholeness(w wholeness) {
+	if w.Problem != "" {
+		p.checked(doctor.Fail, "data", w.Problem, w.Fix)
+	}
+	for _, i := range w.Invariants {
+		if i.Broken == 0 {
+			p.checked(doctor.OK, i.ID, fmt.Sprintf("%s (%d)", i.Claim, i.Checked), "")
+			continue
+		}
+		fix := deepFixes[i.ID]
+		if fix == "" {
+			fix = fixDeep
+		}
+		p.checked(doctor.Fail, i.ID, fmt.Sprintf("not so: %s; %d of %d: %s", i.Claim, i.Broken, i.Checked, strings.Join(i.Subjects, "; ")), fix)
 	}
 }

@@ -99,6 +99,7 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 		Service: b.domain, Webhook: api.Webhook{Secret: c.GitHubWebhookSecret, Pushed: runner.Pushed}, RunDrift: runner.Queue, Profile: profile,
 		Version: thisBuild().Version, Log: log, Metrics: api.PoolMetrics(b.db.Stat),
 		Hosts: fields(c.Hosts), Proxies: proxies, Limits: auth.Limits{PerToken: rate.Limit(c.Rate), Burst: int(2 * c.Rate)},
+		Doctor: serverProbes(b),
 		Ready: []api.Check{
 			{Name: "database", Run: b.db.Ping},
 			{Name: "schema", Run: b.db.CheckSchema},

@@ -193,7 +193,7 @@ var onServer = []struct {
 	{"drift show", []string{"3f9c2a"}, `not in a git repository`, exitFailed},
 	{"drift waive", []string{"3f9c2a", "--reason", "soon"}, `not in a git repository`, exitFailed},
 	{"drift ignore", []string{"examples/**"}, `not in a git repository`, exitFailed},
-	{"doctor", nil, `ok  server +http://\S+ answers, stele 1\.2\s+ok  token +speaks for kim of organization acme, role admin`, exitDone},
+	{"doctor", nil, `ok +server +http://\S+ answers, stele 1\.2\s+ok +token +speaks for kim of organization acme, role admin`, exitDone},
 	{"open", []string{"--print"}, `^http://\S+/sign-in\?link=stele_[a-z2-7]+`, exitDone},
 	{"mcp", nil, `error`, exitDone}, // what is no message of the protocol is answered with an error
 	{"config", nil, `token +\*+ · environment`, exitDone},
