@@ -102,7 +102,7 @@ func numbered(boxes []box, rank []int) []int {
 // mostAbreast is how many boxes a layer takes, so that a drawing of n of them is about as wide as a screen is: a box with its gaps
 // is about as wide as a layer with its labels is high.
 func mostAbreast(n int) int {
-	const screen, least = 1.4, 3
+	const screen, least = 1.4, 5
 	return max(least, int(math.Ceil(math.Sqrt(screen*float64(n)))))
 }
 
