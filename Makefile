@@ -54,6 +54,23 @@ test: setup ## set up, vet, and run every test under the race detector: what CI 
 	fi; \
 	set -x; $(GO) test $$race -timeout $(TEST_TIME) $(PACKAGES)
 
+# Without a browser those tests pass with a line that says so; CI must not.
+.PHONY: browser
+browser: ## install Chromium where it is missing, for the tests of the pages; apt-get, as root or by sudo
+	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \
+		if command -v $$name >/dev/null; then exit 0; fi; \
+	done; \
+	if ! command -v apt-get >/dev/null; then \
+		echo 'install Chromium or Chrome with the package manager of this system' >&2; exit 1; \
+	fi; \
+	sudo=; if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
+	set -x; $$sudo apt-get update -q && $$sudo apt-get install -q -y --no-install-recommends chromium fonts-dejavu-core
+
+.PHONY: screenshots
+screenshots: setup browser ## take the pictures of the documentation anew, of an invented shop
+	@mkdir -p docs/images
+	$(GO) test ./api/web -run '^TestScreens$$' -count 1 -screenshots '$(CURDIR)/docs/images'
+
 .PHONY: bench
 bench: setup ## run the benchmarks (BENCH=regexp BENCHTIME=1s COUNT=1 PACKAGES=./...); benchstat reads the output
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -count $(COUNT) -timeout 2h $(PACKAGES)

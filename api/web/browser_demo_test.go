@@ -250,7 +250,7 @@ func (d *demo) compare(n int) {
 	score, coverage := demoScores[n], 80+n
 	r := drift.Report{Status: drift.Checked, Score: &score, Passed: score, Weight: 100, Coverage: &coverage, Commit: demoCommit(n), CommittedAt: d.clock.now().Add(-time.Hour),
 		Branch: "main", InputHash: fmt.Sprint("input", n), EngineVersion: 1, ModelFile: "docs/workspace.dsl", History: "full",
-		Levels: map[string]drift.Tally{"container": {Score: min(100, score+5), Passed: min(40, 36+n/3), Weight: 40}, "component": {Score: score - 2, Passed: score * 6 / 10, Weight: 60}},
+		Levels:   map[string]drift.Tally{"container": {Score: min(100, score+5), Passed: min(40, 36+n/3), Weight: 40}, "component": {Score: score - 2, Passed: score * 6 / 10, Weight: 60}},
 		Elements: map[string]drift.Tally{}, Totals: drift.Totals{Elements: 20, Matched: 15, MissingInCode: 1, NewInCode: 1, Drifted: 2}}
 	for _, e := range demoElements {
 		r.Elements["shop."+e[0]] = drift.Tally{Score: 100, Passed: 3, Weight: 3}

@@ -28,7 +28,7 @@ import (
 const browserTime = 4 * time.Minute
 
 // stepTime bounds one step of a test.
-const stepTime = 25*time.Second
+const stepTime = time.Minute
 
 // chromium is the one browser of all tests of this package. It starts with the first that needs it.
 var chromium struct { //nolint:gochecknoglobals // a browser for each test would take longer than the tests
