@@ -280,8 +280,29 @@ const (
 
 // across gives each item the middle of its place from left to right.
 func (r *rows) across() []float64 {
-	x := make([]float64, len(r.items))
-	gaps := make([][]float64, len(r.rows))
+	x, gaps := r.packed()
+	for round := range settling {
+		both := round > settling/2
+		for k := range r.rows {
+			r.settle(x, k, gaps[k], true, both)
+		}
+		for k := range slices.Backward(r.rows) {
+			r.settle(x, k, gaps[k], both, true)
+		}
+	}
+	least := math.Inf(1)
+	for i := range r.items {
+		least = min(least, x[i]-r.items[i].w/2)
+	}
+	for i := range x {
+		x[i] -= least
+	}
+	return x
+}
+
+// packed gives each row its places close together around the middle, and the distances of neighbours that it needs.
+func (r *rows) packed() (x []float64, gaps [][]float64) {
+	x, gaps = make([]float64, len(r.items)), make([][]float64, len(r.rows))
 	for k, row := range r.rows {
 		at := 0.0
 		for p, i := range row {
@@ -300,51 +321,37 @@ func (r *rows) across() []float64 {
 			x[i] -= at / 2
 		}
 	}
-	settle := func(k int, up, down bool) {
-		row := r.rows[k]
-		want, weight := make([]float64, len(row)), make([]float64, len(row))
-		for p, i := range row {
-			pull := func(to []int) {
-				for _, j := range to {
-					w := loose
-					if r.items[i].box < 0 && r.items[j].box < 0 {
-						w = straight
-					}
-					want[p] += w * x[j]
-					weight[p] += w
+	return x, gaps
+}
+
+// settle moves a row to where the rows above and below, as asked for, pull it.
+func (r *rows) settle(x []float64, k int, gaps []float64, up, down bool) {
+	row := r.rows[k]
+	want, weight := make([]float64, len(row)), make([]float64, len(row))
+	for p, i := range row {
+		pull := func(to []int) {
+			for _, j := range to {
+				w := loose
+				if r.items[i].box < 0 && r.items[j].box < 0 {
+					w = straight
 				}
+				want[p] += w * x[j]
+				weight[p] += w
 			}
-			if up {
-				pull(r.items[i].up)
-			}
-			if down {
-				pull(r.items[i].down)
-			}
-			if weight[p] == 0 {
-				const faint = 0.05 // it stays, unless others need the place
-				want[p], weight[p] = x[i]*faint, faint
-			}
-			want[p] /= weight[p]
 		}
-		for p, v := range spread(want, weight, gaps[k]) {
-			x[row[p]] = v
+		if up {
+			pull(r.items[i].up)
 		}
-	}
-	for round := range settling {
-		both := round > settling/2
-		for k := range r.rows {
-			settle(k, true, both)
+		if down {
+			pull(r.items[i].down)
 		}
-		for k := range slices.Backward(r.rows) {
-			settle(k, both, true)
+		if weight[p] == 0 {
+			const faint = 0.05 // it stays, unless others need the place
+			want[p], weight[p] = x[i]*faint, faint
 		}
+		want[p] /= weight[p]
 	}
-	least := math.Inf(1)
-	for i := range r.items {
-		least = min(least, x[i]-r.items[i].w/2)
+	for p, v := range spread(want, weight, gaps) {
+		x[row[p]] = v
 	}
-	for i := range x {
-		x[i] -= least
-	}
-	return x
 }

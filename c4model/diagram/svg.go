@@ -90,7 +90,7 @@ func SVG(v View, o Options) (string, error) {
 	nodes := make([]drawn, len(v.Nodes))
 	at := make(map[string]int, len(v.Nodes))
 	for i, n := range v.Nodes {
-		nodes[i] = draw(n, v.Kind)
+		nodes[i] = draw(n)
 		at[n.Key] = i
 	}
 	bands(v, nodes, at)
@@ -152,7 +152,7 @@ func bands(v View, nodes []drawn, at map[string]int) {
 }
 
 // draw lays out the text of a node.
-func draw(n Node, kind Kind) drawn {
+func draw(n Node) drawn {
 	d := drawn{Node: n, box: box{w: boxWidth}}
 	const inner = boxWidth - 2*boxPad
 	y := boxPad
@@ -297,8 +297,10 @@ func (w *writer) write(nodes []drawn, labels [][]string) {
 	if !alone {
 		role = "group"
 	}
-	w.put(`<svg xmlns="http://www.w3.org/2000/svg" class="diagram" role="%s" aria-labelledby="diagram-title diagram-about" width="%s" height="%s" viewBox="0 0 %[2]s %[3]s">`, role, px(width), px(height))
-	w.put("\n<title id=\"diagram-title\">%s</title>\n<desc id=\"diagram-about\">%s, %s</desc>\n", escape(w.view.Title()), plural(len(w.view.Nodes), "element"), plural(len(w.view.Edges), "relation"))
+	w.put(`<svg xmlns="http://www.w3.org/2000/svg" class="diagram" role="%s" aria-labelledby="diagram-title diagram-about" `, role)
+	w.put(`width="%s" height="%s" viewBox="0 0 %[1]s %[2]s">`+"\n", px(width), px(height))
+	w.put("<title id=\"diagram-title\">%s</title>\n", escape(w.view.Title()))
+	w.put("<desc id=\"diagram-about\">%s, %s</desc>\n", plural(len(w.view.Nodes), "element"), plural(len(w.view.Edges), "relation"))
 	if alone {
 		w.put("<style>\n%s%s</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"var(--paper)\"/>\n", colours, Sheet)
 		w.put(`<text class="title" x="%s" y="%s">%s</text>`+"\n", px(margin), px(margin+14), escape(w.view.Title()))

@@ -2,6 +2,7 @@ package diagram
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -167,21 +168,26 @@ func (m *model) around(v *View, of int) {
 	} else {
 		shown[of] = Subject
 	}
-	kept := edges[:0:0]
-	for _, e := range edges {
+	kept := slices.DeleteFunc(edges, func(e edge) bool {
 		if boundary && (e.from == of || e.to == of) {
 			if other := e.from + e.to - of; shown[other] != Inside {
 				v.Whole += e.Relations
 			}
-			continue
+			return true
 		}
-		if above[e.from] && e.from != of || above[e.to] && e.to != of {
-			continue // of what the subject is in: a view above shows it
-		}
-		kept = append(kept, e)
-	}
+		// What names something that the subject is in belongs to a view above. What neighbours have with each other is part of the
+		// surroundings, and none of what is in a boundary.
+		return above[e.from] && e.from != of || above[e.to] && e.to != of || boundary && shown[e.from] == "" && shown[e.to] == ""
+	})
+	near := neighbours(kept, shown)
+	maps.Copy(shown, near)
+	m.fill(v, shown, kept)
+}
+
+// neighbours are the ends of edges whose other end is shown.
+func neighbours(edges []edge, shown map[int]Place) map[int]Place {
 	near := map[int]Place{}
-	for _, e := range kept {
+	for _, e := range edges {
 		if shown[e.from] != "" && shown[e.to] == "" {
 			near[e.to] = Outside
 		}
@@ -189,15 +195,7 @@ func (m *model) around(v *View, of int) {
 			near[e.from] = Outside
 		}
 	}
-	inner := shown
-	if !boundary { // what the neighbours have with each other is part of the surroundings
-		inner = nil
-	}
-	kept = slices.DeleteFunc(kept, func(e edge) bool { return inner != nil && inner[e.from] == "" && inner[e.to] == "" })
-	for i, p := range near {
-		shown[i] = p
-	}
-	m.fill(v, shown, kept)
+	return near
 }
 
 // edge is an Edge by the indices of its ends.
