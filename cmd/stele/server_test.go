@@ -138,7 +138,6 @@ var onServer = []struct {
 	{"why", []string{"api/tea.go:3"}, `Tea is hot`, exitDone},
 	{"context", []string{"make", "the", "API", "hotter"}, `shop.api`, exitDone},
 	{"diagram", []string{"shop"}, `<svg (?s:.*)<title id="diagram-title">Containers of Shop</title>(?s:.*)API`, exitDone},
-	{"diagram", []string{"shop"}, `<svg (?s:.*)<title id="diagram-title">Containers of Shop</title>(?s:.*)API`, exitDone},
 	{"impact", []string{"API"}, `shop.api(?s:.*)Tea`, exitDone},
 	{"plan", []string{"make", "the", "API", "hotter"}, `1. shop.api(?s:.*)keep to`, exitDone},
 	{"map", nil, `1 of 2 elements documented`, exitDone},
