@@ -99,6 +99,7 @@ func (p *Pages) liveEvents(v *visit) error {
 	}
 	if !Streams(v.r) { // HEAD
 		v.w.Header().Set("Content-Type", eventstream.ContentType)
+		v.w.WriteHeader(http.StatusOK)
 		return nil
 	}
 	done, err := p.Stream(v.r)
@@ -169,7 +170,7 @@ var deeds = map[memory.Verb]struct{ did, what, page string }{
 	memory.VerbSupersede: {did: "replaced"}, memory.VerbRetire: {did: "retired"}, memory.VerbRestore: {did: "restored"}, memory.VerbErase: {did: "erased"},
 	memory.VerbEdit: {did: "edited"}, memory.VerbAttach: {did: "attached"}, memory.VerbDoubt: {did: "put in doubt"}, memory.VerbUnconfirm: {did: "took back a confirmation of"},
 	memory.VerbPromote:     {did: "promoted"},
-	memory.VerbPushRun:     {"compared the code with", "the model", "drift"},
+	memory.VerbPushRun:     {did: "compared the code with the model:"},
 	memory.VerbSetDrift:    {"changed", "the drift settings", "settings"},
 	memory.VerbSetProject:  {"changed", "the settings of the project", "settings"},
 	memory.VerbImportModel: {"imported", "the model", ""}, memory.VerbImportDecisions: {"imported", "decisions", ""},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -39,7 +40,7 @@ type pages struct {
 func (w *world) pages(limits auth.Limits) *pages {
 	w.t.Helper()
 	limits.PerToken, limits.Burst = 1e6, 1e6
-	gate := auth.NewGate(auth.Config{Tokens: w.service, Limits: limits})
+	gate := auth.NewGate(auth.Config{Tokens: w.service, Limits: limits, Log: slog.New(slog.DiscardHandler)})
 	p := &pages{stop: make(chan struct{})}
 	as := func(h http.Handler) http.Handler { return h }
 	mux := http.NewServeMux()
@@ -254,10 +255,11 @@ func TestLivePage(t *testing.T) {
 	own, err := w.service.Remember(t.Context(), other, memory.RememberRequest{Title: "Ana alone", Content: "I would rather work at night.", Scope: memory.Personal})
 	w.must(err)
 	w.remember(w.globex, memory.RememberRequest{Title: "Globex alone", Content: "The safe is behind the picture."})
+	w.run(w.acme, strings.Repeat("c0ffee11", 5), nil)
 	began := w.start(w.acme, "bob", session.StartRequest{Task: "Oil every gate."})
 
 	p := agent.get("/p/shop/live")
-	p.shows(t, `href="/p/shop/memories/`+first.Handle+`"`, "wrote", "disputed", `href="/p/shop/sessions/`+began.SessionID+`"`, "began", "coder/bob", "imported", "the model",
+	p.shows(t, `href="/p/shop/memories/`+first.Handle+`"`, "wrote", "disputed", `href="/p/shop/sessions/`+began.SessionID+`"`, "began", "coder/bob", `compared the code with the model: <a href="/p/shop/drift/runs/`, "imported", "the model",
 		`aria-current="page">Live`, `data-stream="/p/shop/live/events"`, "live.js", `role="status"`,
 		"!sticks in winter", "!oiled in spring", "!Oil every gate", "!<script>alert", "!Ana alone", "!"+own.Memory.Handle, "!Globex", "!globex")
 	if strings.Index(p.body, "disputed") > strings.Index(p.body, "wrote") {
