@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -74,7 +75,10 @@ func verb(a review.Action) string { return strings.ReplaceAll(memory.Line(string
 
 // groupHead writes what a group is about.
 func (p *printer) groupHead(g review.Group) {
-	head := p.paint(strong, memory.Line(g.ID)) + "  " + p.paint(alarm, spelledOut(g.Reason)) + ", " + count(g.Count, "item")
+	head := p.paint(strong, memory.Line(g.ID)) + "  " + p.paint(alarm, spelledOut(g.Reason))
+	if g.Count > 1 && !strings.HasPrefix(g.Line, strconv.Itoa(g.Count)+" ") { // said once: one stands below alone, and most lines begin with it
+		head += ", " + count(g.Count, "item")
+	}
 	if g.Served > 0 {
 		head += ", shown " + count(g.Served, "time") + " lately"
 	}
