@@ -31,9 +31,9 @@ type conflictTx interface {
 }
 
 // noteSimilar keeps what a new memory was found similar to, unless its writer said to store it all the same: that is a
-// decision. What happened in two sessions contradicts nothing.
+// decision. What happened in two sessions contradicts nothing, and what nobody reviewed yet is reviewed as a whole.
 func noteSimilar(ctx context.Context, tx Tx, r *Record, d *draft, similar []Similar) error {
-	if d.Separate || r.Kind == SessionOutcome || len(similar) == 0 {
+	if d.Separate || r.Unreviewed || r.Kind == SessionOutcome || len(similar) == 0 {
 		return nil
 	}
 	pairs := make([]SimilarPair, 0, len(similar))
@@ -44,9 +44,9 @@ func noteSimilar(ctx context.Context, tx Tx, r *Record, d *draft, similar []Simi
 }
 
 // noteLate compares a memory that just got its first vector with what is there. A change of the model makes no vector late:
-// what it would find was found under the model before.
+// what it would find was found under the model before. Ten thousand memories that were just imported make no queue of pairs.
 func (s *Service) noteLate(ctx context.Context, tx Tx, r *Record, vector []float32, now time.Time) error {
-	if r.Kind == SessionOutcome {
+	if r.Kind == SessionOutcome || r.Unreviewed {
 		return nil
 	}
 	t := s.embedder.Thresholds()

@@ -306,6 +306,7 @@ type Tx interface {
 	elementVectorTx
 	conflictTx
 	promotionTx
+	importTx
 }
 
 // Shown is what a session was last shown of a memory in more than an index line; zero when it was not.

@@ -113,7 +113,7 @@ func (p *past) trail(b *pgx.Batch) {
 	p.queue(b, `
 		SELECT subject_id, verb, at, door, coalesce(detail ->> 'confirmed_at', ''), coalesce(detail ->> 'confirmations', '') FROM audit
 		WHERE org_id = $1 AND subject_id = ANY ($2) AND at <= $3
-		  AND verb IN ('restate', 'confirm', 'unconfirm', 'supersede', 'retire', 'restore', 'promote', 'propose')
+		  AND verb IN ('restate', 'confirm', 'unconfirm', 'supersede', 'retire', 'restore', 'promote', 'propose', 'import')
 		ORDER BY at, audit_id`, func(rows pgx.Rows) error {
 		var id uuid.UUID
 		var verb memory.Verb
@@ -134,14 +134,14 @@ func (p *past) trail(b *pgx.Batch) {
 			if verb == memory.VerbConfirm || door != memory.FromImport && door != memory.FromHook {
 				r.Unreviewed = false
 			}
-		case memory.VerbUnconfirm, memory.VerbPromote: // the entry says how the memory stood from then on
+		case memory.VerbUnconfirm, memory.VerbPromote, memory.VerbImport: // the entry says how the memory stood from then on
 			if t, err := time.Parse(time.RFC3339Nano, confirmedAt); err == nil {
 				r.ConfirmedAt = t
 			}
 			if n, err := strconv.Atoi(confirmations); err == nil {
 				r.Confirmations = n
 			}
-			r.Unreviewed = verb == memory.VerbUnconfirm && (r.Origin == memory.FromImport || r.Origin == memory.FromHook)
+			r.Unreviewed = verb != memory.VerbPromote && (r.Origin == memory.FromImport || r.Origin == memory.FromHook)
 		case memory.VerbSupersede:
 			r.Status = memory.Superseded
 		case memory.VerbRetire:

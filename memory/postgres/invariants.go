@@ -79,6 +79,7 @@ var ends = []end{
 	{"links", "memory_id", "a.memory_id::text", "memories", "memory_id"},
 	{"doubts", "memory_id", "a.doubt_id::text", "memories", "memory_id"},
 	{"doubts", "stamp_id", "a.doubt_id::text", "stamps", "stamp_id"},
+	{"import_keys", "memory_id", "a.memory_id::text", "memories", "memory_id"},
 	{"citations", "memory_id", "a.memory_id::text", "memories", "memory_id"},
 	{"impressions", "memory_id", "a.memory_id::text", "memories", "memory_id"},
 	{"memories", "superseded_by", "a.handle", "memories", "memory_id"},
@@ -202,8 +203,8 @@ var counts = []invariant{
 				SELECT a.subject_id, coalesce(max(s.n), 0) + count(*) FILTER (WHERE a.verb IN ('confirm', 'restate') AND (s.audit_id IS NULL OR (a.at, a.audit_id) > (s.at, s.audit_id))) AS n
 				FROM audit a LEFT JOIN (
 					SELECT DISTINCT ON (subject_id) subject_id, at, audit_id, coalesce((detail ->> 'confirmations')::int, 0) AS n FROM audit
-					WHERE org_id = $1 AND verb IN ('unconfirm', 'promote') ORDER BY subject_id, at DESC, audit_id DESC) s ON s.subject_id = a.subject_id
-				WHERE a.org_id = $1 AND a.verb IN ('confirm', 'restate', 'unconfirm', 'promote') GROUP BY a.subject_id) t ON t.subject_id = m.memory_id
+					WHERE org_id = $1 AND verb IN ('unconfirm', 'promote', 'import') ORDER BY subject_id, at DESC, audit_id DESC) s ON s.subject_id = a.subject_id
+				WHERE a.org_id = $1 AND a.verb IN ('confirm', 'restate', 'unconfirm', 'promote', 'import') GROUP BY a.subject_id) t ON t.subject_id = m.memory_id
 			WHERE m.org_id = $1 AND m.confirmations <> coalesce(t.n, 0)`,
 	},
 	{

@@ -84,6 +84,9 @@ func fill(t *testing.T, s domain, name string) memory.Caller {
 	must(err)
 	_, err = s.SignIn(ctx, token.Text)
 	must(err)
+	// The second of two equal records leaves its key alone.
+	_, err = s.ImportMemories(ctx, c, memory.ImportRequest{Records: []memory.ImportRecord{{Key: "1", Content: "the bell rings"}, {Key: "2", Content: "The bell rings."}}})
+	must(err)
 	must(fillDrift(ctx, s, c))
 	must(fillReviews(ctx, s, c))
 	must(fillSessions(ctx, s, c))

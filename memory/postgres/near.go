@@ -195,7 +195,8 @@ func overlap(a, b []int64) float64 {
 
 // BySource finds the memory an import already made of a record.
 func (t *tx) BySource(ctx context.Context, space int32, key string) (uuid.UUID, error) {
-	return t.id(ctx, `SELECT memory_id FROM memories WHERE org_id = $1 AND space_id = $2 AND source_key = $3`,
+	return t.id(ctx, `SELECT memory_id FROM memories WHERE org_id = $1 AND space_id = $2 AND source_key = $3
+		UNION ALL SELECT memory_id FROM import_keys WHERE org_id = $1 AND space_id = $2 AND source_key = $3`,
 		t.org, space, t.hash128(sourceDomain, key))
 }
 

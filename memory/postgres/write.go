@@ -295,6 +295,9 @@ func (t *tx) Erase(ctx context.Context, r *memory.Record, now time.Time) error {
 		b.Queue(`UPDATE doubts SET reason = $3, cleared_at = coalesce(cleared_at, $4) WHERE org_id = $1 AND doubt_id = $2`, t.org, d, sealed, now)
 	}
 	b.Queue(`UPDATE memory_versions SET body = NULL WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
+	// The record it came from is not taken again: the import that brought it would bring it back.
+	b.Queue(`INSERT INTO import_keys (org_id, space_id, source_key, memory_id) SELECT org_id, space_id, source_key, memory_id FROM memories
+		WHERE org_id = $1 AND memory_id = $2 AND source_key IS NOT NULL ON CONFLICT DO NOTHING`, t.org, r.ID)
 	b.Queue(`UPDATE memories SET title_hash = NULL, text_hash = '', term_count = 0, source_key = NULL, verify = false, disputed = false,
 			seen_commit = '', seen_branch = '', seen_tree = ''
 		WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)

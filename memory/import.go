@@ -1,0 +1,341 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/stele-dev/stele/internal/problem"
+)
+
+// Bounds of an import.
+const (
+	// MaxImportRecords bounds the records of one call, which is one transaction: others who write there wait a quarter of a second.
+	MaxImportRecords = 500
+	// MaxImportKeyBytes bounds the key of a record: a source, a session and a turn fit.
+	MaxImportKeyBytes = 512
+	// maxImportVersions bounds the texts that one record had.
+	maxImportVersions = 1000
+)
+
+// ImportRequest brings memories from elsewhere. Each record is taken, known, merged or refused by itself.
+type ImportRequest struct {
+	Batch   uuid.UUID      `json:"batch,omitzero"` // of the run that several calls belong to, which is reviewed as one; uuid.Nil = this call is one
+	DryRun  bool           `json:"dry_run,omitempty"`
+	Records []ImportRecord `json:"records"`
+}
+
+// ImportRecord is one memory from elsewhere. A record whose key was imported before is left alone, whatever became of its memory.
+type ImportRecord struct {
+	Key       string     `json:"key"` // source and native id, as "claude-mem:observation:17"
+	Kind      Kind       `json:"kind"`
+	Title     string     `json:"title,omitempty"`
+	Content   string     `json:"content"`
+	Why       string     `json:"why,omitempty"`
+	Scope     Scope      `json:"scope,omitempty"`    // Project when empty
+	Elements  []string   `json:"elements,omitempty"` // keys or names; those the model does not have are said and left out
+	Paths     []string   `json:"paths,omitempty"`
+	Tags      []string   `json:"tags,omitempty"`
+	CreatedAt time.Time  `json:"created_at,omitzero"` // now when zero or later than now
+	Agent     string     `json:"agent,omitempty"`
+	User      string     `json:"user,omitempty"` // the author; the caller when empty
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	Anchor    *Anchor    `json:"anchor,omitempty"`
+	Restore   *Restore   `json:"restore,omitempty"`
+}
+
+// Restore is what a record of our own export knows beyond its text. Whoever may review gets the memory back as it was; for others
+// it is an import like any other, and one that is not live is refused.
+type Restore struct {
+	ID            uuid.UUID    `json:"id"`
+	Handle        string       `json:"handle"`
+	Status        Status       `json:"status"`
+	Origin        Origin       `json:"origin"`
+	Unreviewed    bool         `json:"unreviewed,omitempty"`
+	ConfirmedAt   time.Time    `json:"confirmed_at"`
+	Confirmations int          `json:"confirmations"`
+	Revision      int          `json:"revision"`
+	Successor     uuid.UUID    `json:"successor,omitzero"` // the memory that superseded it
+	Seen          *Seen        `json:"seen,omitempty"`
+	Attached      []ElementRef `json:"attached,omitempty"` // with the reasons; in place of ImportRecord.Elements
+	Doubts        []Flag       `json:"doubts,omitempty"`   // flags verify and disputed
+	Versions      []Version    `json:"versions,omitempty"` // every one up to Revision, or Revision becomes 1
+}
+
+// ImportResult is what became of a record.
+type ImportResult string
+
+// The results.
+const (
+	ImportTaken   ImportResult = "taken"
+	ImportKnown   ImportResult = "known"   // imported before; nothing changed
+	ImportMerged  ImportResult = "merged"  // restates a memory, which now has what it lacked
+	ImportRefused ImportResult = "refused" // the note says why
+)
+
+// ImportOutcome tells what became of one record.
+type ImportOutcome struct {
+	Key      string       `json:"key"`
+	Result   ImportResult `json:"result"`
+	Handle   string       `json:"handle,omitempty"`   // of the memory; of a dry run only where it is there already
+	Elements []string     `json:"elements,omitempty"` // keys it is attached to, when taken
+	Notes    []string     `json:"notes,omitempty"`    // why it was refused, or what was changed or left out
+}
+
+// ImportResponse has one outcome for each record, in their order.
+type ImportResponse struct {
+	Batch    uuid.UUID       `json:"batch"`
+	Records  []ImportOutcome `json:"records"`
+	Redacted []Redaction     `json:"redacted"` // of the records taken or merged
+}
+
+// arriving is a record on its way in.
+type arriving struct {
+	draft    *draft
+	restore  *Restore
+	versions []StoredVersion
+	outcome  *ImportOutcome
+}
+
+// ImportMemories stores records of other memories in one transaction. A record that cannot be stored is refused alone; the error is
+// about the request as a whole, and nothing is stored then. What is stored is unreviewed, has the times and authors it had, and
+// gets its vector later. It never confirms anything.
+func (s *Service) ImportMemories(ctx context.Context, c Caller, r ImportRequest) (ImportResponse, error) {
+	if err := c.check(); err != nil {
+		return ImportResponse{}, err
+	}
+	if len(r.Records) == 0 || len(r.Records) > MaxImportRecords {
+		return ImportResponse{}, problem.Invalidf("records", "%d records are not between 1 and %d", len(r.Records), MaxImportRecords).Fix("send them in several calls")
+	}
+	c.Door = FromImport
+	request := r // what an idempotency key stands for
+	if r.Batch == uuid.Nil {
+		r.Batch = newID()
+	}
+	now := s.now()
+	first := make([]ImportOutcome, len(r.Records))
+	prepared := make([]*arriving, 0, len(r.Records))
+	var spaces []SpaceKey
+	keys := map[string]bool{}
+	for i, rec := range r.Records {
+		if err := ctx.Err(); err != nil {
+			return ImportResponse{}, err
+		}
+		first[i] = ImportOutcome{Key: rec.Key}
+		a, err := s.arrive(c, rec, keys, r.Batch, now)
+		if err != nil {
+			p, ok := problem.As(err)
+			if !ok {
+				return ImportResponse{}, err
+			}
+			if !utf8.ValidString(rec.Key) {
+				first[i].Key = ""
+			}
+			first[i].Result, first[i].Notes = ImportRefused, []string{p.Error()}
+			continue
+		}
+		a.outcome = &first[i]
+		prepared = append(prepared, a)
+		if !slices.Contains(spaces, a.draft.space) {
+			spaces = append(spaces, a.draft.space)
+		}
+	}
+	out := ImportResponse{Batch: r.Batch, Records: first, Redacted: []Redaction{}}
+	if len(prepared) == 0 {
+		return out, nil
+	}
+	err := s.write(ctx, c, spaces, func(tx Tx) error {
+		out = ImportResponse{Batch: r.Batch, Records: slices.Clone(first), Redacted: []Redaction{}}
+		return once(ctx, tx, c, s.now(), VerbImport, request, &out, func() error {
+			m := newImporting(s, tx, c, r.Batch, r.DryRun)
+			at := 0
+			for i := range out.Records {
+				if first[i].Result == ImportRefused {
+					continue
+				}
+				prepared[at].outcome = &out.Records[i]
+				at++
+			}
+			return m.run(ctx, prepared, &out)
+		})
+	})
+	if err != nil {
+		return ImportResponse{}, fmt.Errorf("import: %w", err)
+	}
+	return out, nil
+}
+
+// arrive checks and cleans one record without looking at the database.
+func (s *Service) arrive(c Caller, rec ImportRecord, keys map[string]bool, batch uuid.UUID, now time.Time) (*arriving, error) {
+	switch {
+	case rec.Key == "" || len(rec.Key) > MaxImportKeyBytes || !utf8.ValidString(rec.Key) || strings.ContainsFunc(rec.Key, unicode.IsControl):
+		return nil, problem.Invalidf("key", "it is no key").Fix("give source and native id on one line of at most %d bytes", MaxImportKeyBytes)
+	case keys[rec.Key]:
+		return nil, problem.Invalidf("key", "%q is there twice", clip(rec.Key, 80)).Fix("give each record a key of its own")
+	}
+	keys[rec.Key] = true
+	agent, user := AgentName(rec.Agent), strings.TrimSpace(rec.User)
+	if user == "" {
+		agent, user = c.Agent, c.User
+	}
+	author := c
+	author.Agent, author.User, author.Retry = agent, user, ""
+	if err := author.valid(); err != nil {
+		return nil, err
+	}
+	created := rec.CreatedAt.UTC().Truncate(time.Microsecond)
+	if rec.CreatedAt.IsZero() || created.After(now) {
+		created = now
+	}
+	restore := rec.Restore
+	if restore != nil && !c.mayReview() {
+		if restore.Status != Live {
+			return nil, problem.New(problem.Forbidden, "status", fmt.Sprintf("it is %s, and bringing back what is not in recall needs the reviewer role", restore.Status),
+				"ask a reviewer to import it")
+		}
+		rec.Elements = nil
+		for _, e := range restore.Attached {
+			if !strings.HasPrefix(e.Reason, reasonByPath) {
+				rec.Elements = append(rec.Elements, e.Key)
+			}
+		}
+		restore = nil
+	}
+	gone := restore != nil && restore.Status == Erased
+	if gone && rec.Content == "" {
+		rec.Content = "-" // a tombstone has no text; this one is not stored
+	}
+	d, err := s.draft(c, RememberRequest{Kind: cmp.Or(rec.Kind, Note), Title: rec.Title, Content: rec.Content, Why: rec.Why, Scope: rec.Scope,
+		Elements: rec.Elements, Paths: rec.Paths, Tags: rec.Tags, Anchor: rec.Anchor,
+		Imported: &Imported{Key: rec.Key, CreatedAt: created, Agent: agent, User: user, Batch: batch}})
+	if err != nil {
+		return nil, err
+	}
+	if rec.ExpiresAt != nil {
+		at := rec.ExpiresAt.UTC().Truncate(time.Microsecond)
+		d.expires = &at
+	}
+	a := &arriving{draft: d, restore: restore}
+	if restore != nil {
+		if a.versions, err = a.checkRestore(now); err != nil {
+			return nil, err
+		}
+		d.unreviewed = restore.Unreviewed
+	}
+	if gone {
+		d.Content, d.Title, d.Why, d.Tags, d.Paths, d.Anchor = "", "", "", []string{}, []string{}, nil
+	}
+	d.index = IndexOf(&Memory{Title: d.Title, Content: d.Content, Why: d.Why, Tags: d.Tags})
+	return a, nil
+}
+
+// checkRestore refuses what no export of ours says, and cleans the earlier texts as all texts are.
+func (a *arriving) checkRestore(now time.Time) ([]StoredVersion, error) {
+	r := *a.restore
+	bad := func(field, format string, args ...any) error {
+		return problem.Invalidf(field, format, args...).Fix("leave it as the export wrote it")
+	}
+	switch {
+	case r.ID == uuid.Nil:
+		return nil, bad("id", "the memory has no id")
+	case !isHandle(r.Handle):
+		return nil, bad("handle", "%q is no handle", clip(r.Handle, 40))
+	case !slices.Contains([]Status{Live, Superseded, Retired, Erased, CandidateStatus}, r.Status):
+		return nil, bad("status", "%q is no status", clip(string(r.Status), 40))
+	case !slices.Contains(origins, r.Origin):
+		return nil, bad("origin", "%q is no origin", clip(string(r.Origin), 40))
+	case r.Confirmations < 0 || r.Confirmations > maxCount || r.Revision < 1 || r.Revision > maxCount:
+		return nil, bad("revision", "a count is not one")
+	case len(r.Versions) > maxImportVersions:
+		return nil, bad("versions", "%d are more than %d", len(r.Versions), maxImportVersions)
+	case len(r.Attached) > MaxElements:
+		return nil, bad("attached", "%d elements are more than %d", len(r.Attached), MaxElements)
+	}
+	if r.Seen != nil && (!oneLine(r.Seen.Commit) || !oneLine(r.Seen.Branch) || !oneLine(r.Seen.Tree)) {
+		return nil, bad("seen", "a part of it is no name")
+	}
+	for _, e := range r.Attached {
+		if e.Key == "" || !oneLine(e.Key) || !oneLine(e.Name) || !oneLine(e.Reason) {
+			return nil, bad("attached", "%q is no element", clip(e.Key, 80))
+		}
+	}
+	for i := range r.Doubts {
+		var err error
+		if r.Doubts[i].Reason, _, err = Clean("doubts", r.Doubts[i].Reason, MaxWhyBytes, "shorten it"); err != nil {
+			return nil, err
+		}
+	}
+	r.Handle = strings.ToLower(r.Handle)
+	clamp := func(t time.Time) time.Time {
+		if t = t.UTC().Truncate(time.Microsecond); t.After(now) {
+			return now
+		}
+		return t
+	}
+	if r.ConfirmedAt = clamp(r.ConfirmedAt); r.ConfirmedAt.Before(a.draft.Imported.CreatedAt) {
+		r.ConfirmedAt = a.draft.Imported.CreatedAt
+	}
+	versions, err := a.earlier(&r, clamp)
+	a.restore = &r
+	return versions, err
+}
+
+// maxCount bounds counts of an export, so that none overflows where it is kept.
+const maxCount = 1_000_000
+
+func oneLine(s string) bool {
+	return len(s) <= MaxAnchorBytes && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+// earlier are the texts before the current one. Where the export has not all of them there is one revision.
+func (a *arriving) earlier(r *Restore, clamp func(time.Time) time.Time) ([]StoredVersion, error) {
+	if r.Status == Erased && len(r.Versions) == 0 {
+		r.Revision = min(r.Revision, maxImportVersions) // tombstones keep their count, without texts
+		versions := make([]StoredVersion, r.Revision)
+		for i := range versions {
+			versions[i] = StoredVersion{Revision: i + 1, At: a.draft.Imported.CreatedAt, Agent: a.draft.Imported.Agent, User: a.draft.Imported.User, Gone: true}
+		}
+		return versions, nil
+	}
+	slices.SortFunc(r.Versions, func(a, b Version) int { return cmp.Compare(a.Revision, b.Revision) })
+	whole := len(r.Versions) == r.Revision
+	for i, v := range r.Versions {
+		whole = whole && v.Revision == i+1
+	}
+	if !whole {
+		r.Revision = 1
+		return nil, nil
+	}
+	versions := make([]StoredVersion, 0, len(r.Versions))
+	for _, v := range r.Versions {
+		agent, user := SplitAuthor(v.Author)
+		s := StoredVersion{Revision: v.Revision, At: clamp(v.RecordedAt), Agent: agent, User: user, Gone: v.Erased || v.Unreadable}
+		if user == "" || !oneLine(v.Author) || len(v.Author) > 2*MaxNameBytes {
+			return nil, problem.Invalidf("versions", "revision %d has no author", v.Revision).Fix("leave it as the export wrote it")
+		}
+		if !s.Gone {
+			d := draft{RememberRequest: RememberRequest{Title: v.Title, Content: v.Content, Why: v.Why, Tags: v.Tags}}
+			if err := d.clean(); err != nil {
+				return nil, err
+			}
+			s.Title, s.Content, s.Why, s.Tags = d.Title, d.Content, d.Why, d.Tags
+		}
+		versions = append(versions, s)
+	}
+	return versions, nil
+}
+
+// SplitAuthor takes an author as it is shown apart: "agent/user", or the user alone.
+func SplitAuthor(author string) (agent, user string) {
+	if agent, user, ok := strings.Cut(author, "/"); ok {
+		return agent, user
+	}
+	return "", author
+}
