@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -20,11 +21,17 @@ type settingsService interface {
 	Tokens(ctx context.Context, c memory.Caller) ([]memory.Token, error)
 	CreateToken(ctx context.Context, c memory.Caller, r memory.TokenRequest) (memory.NewToken, error)
 	RevokeToken(ctx context.Context, c memory.Caller, ref string) (memory.Token, error)
+	KeyHealth(ctx context.Context, c memory.Caller) (memory.KeyHealth, error)
+	Bind(ctx context.Context, c memory.Caller, r memory.BindRequest) (memory.BindResponse, error)
+	UncommittedBindings(ctx context.Context, c memory.Caller) ([]c4model.Binding, error)
 }
 
 func (p *Pages) registerSettings(mux *http.ServeMux) {
 	mux.Handle("GET /p/{project}/settings", p.project(p.settingsPage))
 	mux.Handle("POST /p/{project}/settings/organization", p.project(p.setOrganization))
+	mux.Handle("POST /p/{project}/settings/bindings", p.project(p.bind))
+	mux.Handle("GET /p/{project}/settings/doctor", p.project(p.doctorPage))
+	mux.Handle("POST /p/{project}/settings/doctor", p.project(p.examine))
 	mux.Handle("POST /p/{project}/settings/tokens", p.project(p.createToken))
 	mux.Handle("POST /p/{project}/settings/tokens/revoke", p.project(p.revokeToken))
 }
@@ -44,6 +51,11 @@ type settingsView struct {
 	Made      *memory.NewToken // just made: its text is shown this once
 	Wrong     *problem.Error   // with the settings
 	WrongForm *problem.Error   // with the token that was asked for
+
+	Keys         *keyView      // for admins
+	Uncommitted  []bindingLine // set here and not in the repository yet
+	Binding      bindingLine   // as it was typed, to be shown again
+	WrongBinding *problem.Error
 }
 
 // kindCount is how many live memories of a kind a recall goes over.
@@ -103,6 +115,9 @@ func (p *Pages) showSettings(v *visit, code int, view settingsView) error {
 	if view.Wrong == nil && !view.Admin {
 		view.Wrong = view.WrongForm // there is no form to show it at
 	}
+	if view.Wrong == nil && !view.Reviewer {
+		view.Wrong = view.WrongBinding
+	}
 	if view.Form == (tokenForm{}) {
 		view.Form = tokenForm{Role: memory.RoleAgent, ThisProject: true}
 	}
@@ -119,6 +134,9 @@ func (p *Pages) showSettings(v *visit, code int, view settingsView) error {
 	if view.Stats, err = p.Service.Stats(v.ctx(), v.caller); err != nil {
 		return err
 	}
+	if view.Uncommitted, err = p.uncommitted(v); err != nil {
+		return err
+	}
 	for _, k := range memory.Kinds {
 		if n := view.Stats.Kinds[k]; n > 0 {
 			view.Kinds = append(view.Kinds, kindCount{k, n})
@@ -126,6 +144,9 @@ func (p *Pages) showSettings(v *visit, code int, view settingsView) error {
 	}
 	if view.Admin {
 		if view.Tokens, err = p.tokens(v); err != nil {
+			return err
+		}
+		if view.Keys, err = p.keys(v); err != nil {
 			return err
 		}
 	}
