@@ -41,19 +41,21 @@ const (
 	resumeTokens  = 600
 )
 
-// Request tells of an event. The caller's session is the client's id of the conversation.
+// Request tells of an event.
 type Request struct {
-	Event     Event        `json:"event"`
-	Worktree  string       `json:"worktree"`  // opaque
-	Source    string       `json:"source"`    // of a start: startup, resume, clear or compact
-	Continues string       `json:"continues"` // of a start: the client's id of a conversation that this one goes on from
-	Prompt    string       `json:"prompt"`    // of a prompt
-	Paths     []string     `json:"paths"`     // of before_edit: the files
-	Edited    []string     `json:"edited"`    // files that were edited since the last event
-	Said      string       `json:"said"`      // what the assistant wrote and put into files since the last pause
-	Asked     string       `json:"asked"`     // what the person wrote since the last pause
-	Progress  *Progress    `json:"progress"`  // of the conversation so far; nil says nothing of it
-	Seen      *memory.Seen `json:"seen"`
+	Event Event `json:"event"`
+	// Conversation is the client's id of it; "" = the caller's session.
+	Conversation string       `json:"conversation"`
+	Worktree     string       `json:"worktree"`  // opaque
+	Source       string       `json:"source"`    // of a start: startup, resume, clear or compact
+	Continues    string       `json:"continues"` // of a start: the client's id of a conversation that this one goes on from
+	Prompt       string       `json:"prompt"`    // of a prompt
+	Paths        []string     `json:"paths"`     // of before_edit: the files
+	Edited       []string     `json:"edited"`    // files that were edited since the last event
+	Said         string       `json:"said"`      // what the assistant wrote and put into files since the last pause
+	Asked        string       `json:"asked"`     // what the person wrote since the last pause
+	Progress     *Progress    `json:"progress"`  // of the conversation so far; nil says nothing of it
+	Seen         *memory.Seen `json:"seen"`
 	// Anchor is where the conversation lies, and the last turn of it.
 	Anchor *memory.Anchor `json:"anchor"`
 	// Guard asks before an edit where another session works alone.

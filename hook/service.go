@@ -33,6 +33,9 @@ func New(m *memory.Service, s *session.Service, store Store) *Service { return &
 // Hook does what an event is for. Errors are *problem.Error; a client goes on without an answer.
 func (s *Service) Hook(ctx context.Context, c memory.Caller, r Request) (Response, error) {
 	c.Door = memory.FromHook
+	if r.Conversation != "" {
+		c.Session = r.Conversation
+	}
 	if err := r.clean(c); err != nil {
 		return Response{}, err
 	}
@@ -50,7 +53,7 @@ func (r *Request) clean(c memory.Caller) error {
 		return problem.Invalidf("event", "%q is no event of a hook", clip(string(r.Event), 40)).Fix("use start, prompt, before_edit, after_edit, pause or end")
 	}
 	if c.Session == "" {
-		return problem.Invalidf("session", "a hook without the client's id of the conversation").Fix("send it as the session")
+		return problem.Invalidf("conversation", "the client's id of the conversation is missing").Fix("send it")
 	}
 	for _, t := range []struct {
 		field, text string

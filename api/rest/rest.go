@@ -75,6 +75,7 @@ type Service interface {
 	driftService
 	reviewService
 	sessionService
+	hookService
 }
 
 // Options of an API. Service is required; zero values of the rest mean the defaults.
@@ -131,6 +132,7 @@ func New(o Options) *API {
 	a.lifecycle()
 	a.questions()
 	a.sessions()
+	a.hooks()
 	a.work()
 	a.diagrams()
 	a.model()

@@ -14,6 +14,7 @@ import (
 	"github.com/stele-dev/stele/api/auth"
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/doctor"
+	"github.com/stele-dev/stele/hook"
 	"github.com/stele-dev/stele/memory"
 	"github.com/stele-dev/stele/review"
 	"github.com/stele-dev/stele/session"
@@ -107,6 +108,9 @@ func nameOfSchema(t reflect.Type, hint string) string {
 	}
 	if t.PkgPath() == reflect.TypeFor[session.Summary]().PkgPath() && slices.Contains(ofSessions, name) {
 		return "Session" + name
+	}
+	if t.PkgPath() == reflect.TypeFor[hook.Request]().PkgPath() {
+		return "Hook" + name
 	}
 	if t.PkgPath() == reflect.TypeFor[review.Decision]().PkgPath() {
 		return "Review" + name
@@ -281,7 +285,7 @@ func (a *API) describe() {
 	delete(schemas.Map(), "ErrorDetail")
 	for name, s := range schemas.Map() {
 		t := schemas.TypeFromRef("#/components/schemas/" + name)
-		s.Description = cmp.Or(doctorDescriptions[name], contextDescriptions[name], diagramDescriptions[name], driftDescriptions[name], reviewDescriptions[name], sessionDescriptions[name], descriptions[name])
+		s.Description = cmp.Or(doctorDescriptions[name], contextDescriptions[name], diagramDescriptions[name], driftDescriptions[name], hookDescriptions[name], reviewDescriptions[name], sessionDescriptions[name], descriptions[name])
 		if sent[name] {
 			s.Required = required[name]
 		}
@@ -388,14 +392,14 @@ var references = map[string]string{
 	"SupersedeMemory.elements": "element", "EditMemory.elements": "element",
 	"OpenMemories.memories": "memory",
 	"RecallRequest.element": "element", "RecallRequest.projects": "project",
-	"StartRequest.elements": "element", "StartRequest.continues": "session", "HeartbeatSession.elements": "element",
+	"StartRequest.elements": "element", "StartRequest.continues": "session", "HookRequest.continues": "session", "HookRequest.conversation": "session", "HeartbeatSession.elements": "element",
 	"TokenRequest.project": "project", "BindElement.element": "element",
 	"ReviewDecideRequest.memories": "memory", "ReviewDecideRequest.elements": "element", "ReviewDecideRequest.into": "memory",
 }
 
 // required lists what a request cannot leave out, and of types that requests and answers share, what is always there.
 var required = map[string][]string{
-	"RememberRequest": {"content"}, "SupersedeMemory": {"content"}, "OpenMemories": {"memories"}, "UndoRequest": {"author", "since"},
+	"HookRequest": {"event"}, "RememberRequest": {"content"}, "SupersedeMemory": {"content"}, "OpenMemories": {"memories"}, "UndoRequest": {"author", "since"},
 	"ContextRequest": {"task"}, "PlanRequest": {"task"}, "TokenRequest": {"name"}, "CreateProject": {"name"}, "AddIdentities": {"identities"},
 	"ImportModel": {"model"}, "ImportDecisions": {"decisions"}, "Model": {"elements"}, "BindElement": {"element"},
 	"Element": {"key", "name", "level"}, "Relationship": {"source", "destination"}, "Binding": {"element", "pattern"}, "Decision": {"id", "title"},

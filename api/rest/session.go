@@ -23,6 +23,7 @@ type sessionService interface {
 
 // heartbeatSession is session.HeartbeatRequest without what the path says.
 type heartbeatSession struct {
+	Task      string   `json:"task"`
 	Summary   string   `json:"summary"`
 	Decisions []string `json:"decisions"`
 	FollowUps []string `json:"follow_ups"`
@@ -135,7 +136,7 @@ func (a *API) sessions() {
 		example: map[string]any{"summary": "The retries are written, their tests are not.", "edited": []string{"api/pay.go"}}},
 		func(ctx context.Context, x *exchange, in *beating) (*answer[session.Status], error) {
 			s := in.Sent
-			out, err := a.service.HeartbeatSession(ctx, x.caller, session.HeartbeatRequest{Session: in.Session, Summary: s.Summary, Decisions: s.Decisions,
+			out, err := a.service.HeartbeatSession(ctx, x.caller, session.HeartbeatRequest{Session: in.Session, Task: s.Task, Summary: s.Summary, Decisions: s.Decisions,
 				FollowUps: s.FollowUps, Elements: s.Elements, Paths: s.Paths, Edited: s.Edited})
 			return &answer[session.Status]{out}, aboutSession(err)
 		})

@@ -23,6 +23,7 @@ import (
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/c4model/diagram"
 	"github.com/stele-dev/stele/embedding"
+	"github.com/stele-dev/stele/hook"
 	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/postgres/embedded"
@@ -84,6 +85,7 @@ type service interface {
 	Sessions(ctx context.Context, c memory.Caller, r session.ListRequest) (session.List, error)
 	SessionReceipt(ctx context.Context, c memory.Caller, ref string) (session.Receipt, error)
 	reviewService
+	Hook(ctx context.Context, c memory.Caller, r hook.Request) (hook.Response, error)
 	eventService
 }
 

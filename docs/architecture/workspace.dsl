@@ -390,6 +390,9 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.rest -> stele.program.problem "Turns problems into problem+json"
 
         stele.program.http -> stele.program.hook "Puts it beside memory for every door"
+        stele.program.rest -> stele.program.hook "Translates the events of clients"
+        stele.program.client -> stele.program.hook "Sends and receives its requests"
+        stele.program.cli -> stele.program.hook "Tells it of the events of clients"
         stele.program.hook -> stele.program.memory "Recalls, tells of files and places candidates by its rules"
         stele.program.hook -> stele.program.session "Starts, beats, observes and finishes work sessions"
         stele.program.hook -> stele.program.terms "Compares words without case"
