@@ -112,6 +112,7 @@ func (w *world) tab(t *testing.T) (*tab, bool) {
 		forget()
 	})
 	chromedp.ListenTarget(ctx, b.listen)
+	b.must(chromedp.Run(ctx)) // the window lives as long as the context of what is run first, so that this is no step with a time of its own
 	b.does("open a window", chromedp.EmulateViewport(1280, 900), network.Enable(), log.Enable(), emulation.SetFocusEmulationEnabled(true))
 	return b, true
 }
@@ -137,10 +138,16 @@ func (w *world) browser(t *testing.T, n tenant, role memory.Role) (*tab, bool) {
 	if !ok {
 		return nil, false
 	}
-	in, err := w.service.SignIn(t.Context(), n.tokens[role])
-	w.must(err)
-	b.does("sign in", network.SetCookie("stele", in.Text).WithURL(w.http.URL).WithHTTPOnly(true).WithSameSite(network.CookieSameSiteStrict))
+	b.signsIn(n, role)
 	return b, true
+}
+
+// signsIn makes whoever looks somebody.
+func (b *tab) signsIn(n tenant, role memory.Role) {
+	b.t.Helper()
+	in, err := b.service.SignIn(b.t.Context(), n.tokens[role])
+	b.must(err)
+	b.does("sign in", network.SetCookie("stele", in.Text).WithURL(b.http.URL).WithHTTPOnly(true).WithSameSite(network.CookieSameSiteStrict))
 }
 
 // listen notes what no page may do.

@@ -9,7 +9,9 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	markdownparser "github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
 	"github.com/stele-dev/stele/memory"
@@ -19,6 +21,7 @@ import (
 // its own tags are text, and then only what the policy knows is left: no script, no style, no image, no data address.
 var (
 	parser = goldmark.New(goldmark.WithExtensions(extension.GFM),
+		goldmark.WithParserOptions(markdownparser.WithParagraphTransformers(util.Prioritized(largeTables{}, 1))),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(tagsAsText{}, 1))))
 	policy = func() *bluemonday.Policy {
 		p := bluemonday.NewPolicy()
@@ -69,10 +72,33 @@ func (tagsAsText) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	})
 }
 
+// mostCells bounds a table. Cells that a row lacks are made up, so that a memory of 16 kB could ask for millions of them; this many fill a
+// screen some ten times over.
+const mostCells = 5000
+
+// largeTables shows a table of more cells than that as it was written.
+type largeTables struct{}
+
+// Transform implements parser.ParagraphTransformer. It comes before tables are looked for.
+func (largeTables) Transform(p *ast.Paragraph, reader text.Reader, _ markdownparser.Context) {
+	columns := 0
+	for i := range p.Lines().Len() {
+		segment := p.Lines().At(i)
+		if line := segment.Value(reader.Source()); len(bytes.Trim(line, "|-: \t\n")) == 0 { // it may begin a table
+			columns = max(columns, bytes.Count(line, []byte("|"))+1)
+		}
+	}
+	if columns*p.Lines().Len() > mostCells {
+		code := ast.NewCodeBlock()
+		code.SetLines(p.Lines())
+		p.Parent().ReplaceChild(p.Parent(), p, code)
+	}
+}
+
 // markdown is a text as HTML that is safe to show.
-func markdown(text string) (template.HTML, error) {
+func markdown(content string) (template.HTML, error) {
 	var b bytes.Buffer
-	if err := parser.Convert([]byte(memory.Plain(text)), &b); err != nil {
+	if err := parser.Convert([]byte(memory.Plain(content)), &b); err != nil {
 		return "", err
 	}
 	return template.HTML(policy.SanitizeBytes(b.Bytes())), nil //nolint:gosec // that is what the policy is for

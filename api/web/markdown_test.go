@@ -54,3 +54,27 @@ func TestLocalAddresses(t *testing.T) {
 		}
 	}
 }
+
+// A text of 16 kB must not become a page of many megabytes: the cells that rows of a table lack are made up.
+func TestLargeTablesStayText(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		columns, rows int
+		table         bool
+	}{"small": {10, 100, true}, "wide": {100, 200, false}, "as large as a memory": {2500, 3000, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := "before\n\n" + strings.Repeat("|a", test.columns) + "\n" + strings.Repeat("|-", test.columns) + "\n" + strings.Repeat("b\n", test.rows) + "\nafter"
+			got, err := markdown(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if table := strings.Contains(string(got), "<td"); table != test.table || !strings.Contains(string(got), "<p>after</p>") {
+				t.Errorf("a table is %v in %d bytes", table, len(got))
+			}
+			if len(got) > 20*mostCells {
+				t.Errorf("%d bytes become %d", len(text), len(got))
+			}
+		})
+	}
+}

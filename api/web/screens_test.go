@@ -72,7 +72,8 @@ var screens = []screen{ //nolint:gochecknoglobals // a table
 
 // noPages are addresses that answer with something else than a page.
 var noPages = map[string]string{ //nolint:gochecknoglobals // a table
-	"GET /static/{name}": "scripts and the style sheet",
+	"GET /p/{project}/live/events": "the stream of the live page",
+	"GET /static/{name}":           "scripts and the style sheet",
 }
 
 // Whoever adds a page has to have it opened in a browser, too.
@@ -83,6 +84,8 @@ func TestEveryPageIsTried(t *testing.T) {
 		t.Fatal(err)
 	}
 	var registered []string
+	constants := map[string]string{} // by name, still quoted
+	var calls []*ast.CallExpr
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
@@ -92,28 +95,36 @@ func TestEveryPageIsTried(t *testing.T) {
 			t.Fatal(err)
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			f, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok || f.Sel.Name != "Handle" && f.Sel.Name != "HandleFunc" {
-				return true
-			}
-			pattern, ok := call.Args[0].(*ast.BasicLit)
-			if !ok {
-				t.Errorf("%s registers a page under an address that cannot be read here", name)
-				return true
-			}
-			text, err := strconv.Unquote(pattern.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.HasPrefix(text, "GET ") {
-				registered = append(registered, text)
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				for i := range min(len(n.Names), len(n.Values)) {
+					if value, ok := n.Values[i].(*ast.BasicLit); ok {
+						constants[n.Names[i].Name] = value.Value
+					}
+				}
+			case *ast.CallExpr:
+				if f, ok := n.Fun.(*ast.SelectorExpr); ok && (f.Sel.Name == "Handle" || f.Sel.Name == "HandleFunc") {
+					calls = append(calls, n)
+				}
 			}
 			return true
 		})
+	}
+	for _, call := range calls {
+		quoted := ""
+		switch pattern := call.Args[0].(type) {
+		case *ast.BasicLit:
+			quoted = pattern.Value
+		case *ast.Ident:
+			quoted = constants[pattern.Name]
+		}
+		text, err := strconv.Unquote(quoted)
+		if err != nil {
+			t.Fatalf("a page is registered under an address that cannot be read here: %v", err)
+		}
+		if strings.HasPrefix(text, "GET ") {
+			registered = append(registered, text)
+		}
 	}
 	tried := slices.Collect(maps.Keys(noPages))
 	for _, s := range screens {
@@ -142,16 +153,16 @@ func TestScreens(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := newDemo(t)
+	b, ok := d.tab(t) // one window for all: opening one takes longer than looking
+	if !ok {
+		return
+	}
 	for _, s := range screens {
 		t.Run(s.pattern, func(t *testing.T) {
-			t.Parallel()
-			open := func() (*tab, bool) { return d.tab(t) }
+			b.t = t
+			b.wide(1280, "light")
 			if s.signed {
-				open = func() (*tab, bool) { return d.browser(t, d.acme, memory.RoleAdmin) }
-			}
-			b, ok := open()
-			if !ok {
-				return
+				b.signsIn(d.acme, memory.RoleAdmin)
 			}
 			b.opens(s.path(d))
 			b.sees(s.sees)
