@@ -88,7 +88,8 @@ func backlog(h memory.Health, now time.Time) Finding {
 	case b.Oldest == nil:
 		return Good("%s; none waits", done)
 	case now.Sub(*b.Oldest) > waitsTooLong:
-		return Doubtful("keep stele serve running, which gives them vectors", "%s; %d memories wait for one, the oldest was written %s, and are found by words meanwhile", done, b.Waiting, Ago(now, *b.Oldest))
+		return Doubtful("keep stele serve running, which gives them vectors", "%s; %d memories wait for one, the oldest was written %s, and are found by words meanwhile",
+			done, b.Waiting, Ago(now, *b.Oldest))
 	}
 	return Good("%s; %d wait for one, the oldest was written %s", done, b.Waiting, Ago(now, *b.Oldest))
 }

@@ -22,7 +22,8 @@ type diagnosed doctor.Check
 // examine adds what an admin asks when something does not work.
 func (a *API) examine() {
 	add(a, endpoint{id: "doctor", method: http.MethodGet, path: "/v1/doctor", tag: tagOrganization,
-		summary: "Examine the server", description: "Has the server examine what the organization rests on, one thing after the other: database, roles, schema, keys, encoder, what waits for a " +
+		summary: "Examine the server", description: "Has the server examine what the organization rests on, one thing after the other: " +
+			"database, roles, schema, keys, encoder, what waits for a " +
 			"vector, models, when a memory was last written and shown, sizes. What cannot be judged because something before it failed is skipped and says because of what. " +
 			"It counts whole tables, so ask when something is wrong, not to monitor (`/readyz`). The ids of the checks are in docs/doctor.md. Needs the admin role.",
 		answers: "What was found of each."},

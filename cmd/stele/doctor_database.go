@@ -178,7 +178,8 @@ func (d *databaseProbes) postgres(ctx context.Context) doctor.Finding {
 		return doctor.Failed(err)
 	}
 	if d.about.Number < installation.MinMajor*10000 {
-		return doctor.Bad("move the database to a newer server: stele db backup, stele db restore", "PostgreSQL %s is older than %d, the oldest that is supported", d.about.Server, installation.MinMajor)
+		return doctor.Bad("move the database to a newer server: stele db backup, stele db restore",
+			"PostgreSQL %s is older than %d, the oldest that is supported", d.about.Server, installation.MinMajor)
 	}
 	if d.about.Recovering {
 		return doctor.Bad("set STELE_DATABASE_URL to the primary", "PostgreSQL %s is a standby, which takes no writes", d.about.Server)
@@ -191,7 +192,8 @@ func (d *databaseProbes) pgvector(context.Context) doctor.Finding {
 	case d.about.Vector == "":
 		return doctor.Bad("CREATE EXTENSION vector, as an administrator of the database", "the extension is not in the database")
 	case !installation.VersionAtLeast(d.about.Vector, installation.MinVectorVersion):
-		return doctor.Bad("ALTER EXTENSION vector UPDATE, as an administrator of the database", "%s is older than %s, the oldest that is supported", d.about.Vector, installation.MinVectorVersion)
+		return doctor.Bad("ALTER EXTENSION vector UPDATE, as an administrator of the database",
+			"%s is older than %s, the oldest that is supported", d.about.Vector, installation.MinVectorVersion)
 	}
 	return doctor.Good("%s", d.about.Vector)
 }
