@@ -318,7 +318,7 @@ func (d *demo) doubt() {
 	c.User, c.Door = "kim", memory.FromImport
 	for i, line := range []string{"Run `make seed` before the first start.", "The test shop is number 99.", "Vans are named by colour.", "Use the Go version of go.mod.", "Write commit messages in the present.", "Ask before adding a library.",
 		"Feature flags live in `flags.toml`.", "Logs are JSON, one event a line.", "The pickers' app is tested on one handheld of each kind.", "Never log an address.", "Dates on pages are the shop's, not UTC.", "The sandbox of the provider is down on Sundays."} {
-		_, err := d.service.Remember(d.t.Context(), c, memory.RememberRequest{Kind: memory.Note, Content: line, Elements: []string{"shop.backoffice.picking"}, Imported: &memory.Imported{Key: fmt.Sprint("AGENTS.md#", i), Batch: batch, User: "kim", CreatedAt: d.clock.now()}})
+		_, err := d.service.Remember(d.t.Context(), c, memory.RememberRequest{Kind: memory.Note, Content: line, Elements: []string{"shop.backoffice.phone"}, Imported: &memory.Imported{Key: fmt.Sprint("AGENTS.md#", i), Batch: batch, User: "kim", CreatedAt: d.clock.now()}})
 		d.must(err)
 	}
 }
