@@ -41,8 +41,10 @@ func doubtful(w *world, c *clock) []memory.Memory {
 		say(memory.RememberRequest{Content: text}) // stale, once they are served
 	}
 	c.set(now.Add(-10 * day))
+	shown := w.acme.Caller
+	shown.Session = "s1"
 	for _, m := range all {
-		w.must(w.service.Impress(ctx, w.acme.Caller, []memory.Impression{{Memory: m.ID, Revision: m.Revision, Door: memory.DoorRecall}}))
+		w.must(w.service.Impress(ctx, shown, []memory.Impression{{Memory: m.ID, Revision: m.Revision, Door: memory.DoorRecall}}))
 	}
 	say(memory.RememberRequest{Content: "The freeze holds until the fair.", Expires: "3d"})
 	say(memory.RememberRequest{Content: "The old door is open to partners.", Expires: "4d"})
@@ -51,7 +53,7 @@ func doubtful(w *world, c *clock) []memory.Memory {
 	say(memory.RememberRequest{Content: "The page holds prices for a minute.", Elements: []string{"shop.web"}})
 	say(memory.RememberRequest{Content: "The page asks twice on a slow line.", Elements: []string{"shop.web"}})
 	c.set(now.Add(-day))
-	for i, text := range []string{"Mail goes out at six.", "A basket ends after an hour.", "Names are sorted by the till.", "The index is cut at night.", "Refunds wait for a person.", "Stamps are in local time."} {
+	for i, text := range []string{"Mail goes out at six.", "A basket ends after an hour.", "Names are sorted by the till.", "The index is cut at night.", "Refunds wait for a person.", "Stamps are in local time.", "Lists are kept for a year."} {
 		say(memory.RememberRequest{Content: text})
 		_, err := w.service.Confirm(ctx, w.acme.Caller, memory.ConfirmRequest{Memory: all[len(all)-1].Handle, Note: fmt.Sprintf("not since change %d", i)})
 		w.must(err)
