@@ -21,7 +21,7 @@ import (
 // currentItem is what a key decides about, as the page has it.
 const currentItem = `(document.activeElement.closest("[data-item]") || document.querySelector("[data-current]") || document.querySelector("[data-item]"))`
 
-// doubtful fills a queue with 20 items of eight reasons, some of them with a cause in common. The clock of the world begins half a year ago and
+// doubtful fills a queue with 20 items of seven reasons, some of them with a cause in common. The clock of the world begins half a year ago and
 // ends now.
 func doubtful(w *world, c *clock) []memory.Memory {
 	w.t.Helper()
