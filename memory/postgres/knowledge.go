@@ -57,14 +57,16 @@ func (v *view) Coverage(ctx context.Context, project uuid.UUID, spaces []int32, 
 	})
 	b.Queue(`
 		SELECT e.element_id, count(DISTINCT s.session_id)::int
-		FROM elements e
-		JOIN attachments a ON a.org_id = $1 AND a.element_id = e.element_id AND a.detached_at IS NULL
-		JOIN memories m ON m.org_id = $1 AND m.memory_id = a.memory_id AND m.space_id = ANY ($3)
-		CROSS JOIN LATERAL (
-			SELECT session_id FROM impressions WHERE org_id = $1 AND memory_id = m.memory_id AND last_at > $4
+		FROM (
+			SELECT i.memory_id, i.session_id FROM impressions i
+			JOIN memories m ON m.org_id = $1 AND m.memory_id = i.memory_id AND m.space_id = ANY ($3)
+			WHERE i.org_id = $1 AND i.last_at > $4
 			UNION ALL
-			SELECT session_id FROM audit WHERE org_id = $1 AND subject_id = m.memory_id AND at > $4 AND session_id <> '') s
-		WHERE e.org_id = $1 AND e.project_id = $2 AND e.removed_at IS NULL
+			SELECT m.memory_id, u.session_id FROM audit u
+			JOIN memories m ON m.org_id = $1 AND m.memory_id = u.subject_id AND m.space_id = ANY ($3)
+			WHERE u.org_id = $1 AND u.project_id = $2 AND u.at > $4 AND u.session_id <> '') s
+		JOIN attachments a ON a.org_id = $1 AND a.memory_id = s.memory_id AND a.detached_at IS NULL
+		JOIN elements e ON e.org_id = $1 AND e.element_id = a.element_id AND e.project_id = $2 AND e.removed_at IS NULL
 		GROUP BY e.element_id`, v.org, project, spaces, at.Add(-activityWindow)).Query(func(rows pgx.Rows) error {
 		return each(rows, func() error {
 			var id uuid.UUID
