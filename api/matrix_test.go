@@ -97,6 +97,7 @@ var matrix = map[string]row{
 	"doctor":         {want: anyone.only(200, adminToken)},
 
 	"remember":         {body: `{"content":"A fact of {new}.","elements":["acme.shop"]}`, want: created},
+	"import-memories":  {body: `{"records":[{"key":"{new}","content":"A fact of {new} from elsewhere."}]}`, want: ofShop},
 	"list-memories":    {want: ofShop, sees: []string{"acme shop"}},
 	"open-memories":    {body: `{"memories":["{memory}"]}`, want: ofShop},
 	"get-memory":       {want: ofShop},

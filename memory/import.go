@@ -45,7 +45,7 @@ type ImportRecord struct {
 	Tags      []string   `json:"tags,omitempty"`
 	CreatedAt time.Time  `json:"created_at,omitzero"` // now when zero or later than now
 	Agent     string     `json:"agent,omitempty"`
-	User      string     `json:"user,omitempty"` // the author; the caller when empty
+	User      string     `json:"user,omitempty"` // the author; the caller when empty, with Agent if there is one
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	Anchor    *Anchor    `json:"anchor,omitempty"`
 	Restore   *Restore   `json:"restore,omitempty"`
@@ -54,19 +54,45 @@ type ImportRecord struct {
 // Restore is what a record of our own export knows beyond its text. Whoever may review gets the memory back as it was; for others
 // it is an import like any other, and one that is not live is refused.
 type Restore struct {
-	ID            uuid.UUID    `json:"id"`
-	Handle        string       `json:"handle"`
-	Status        Status       `json:"status"`
-	Origin        Origin       `json:"origin"`
-	Unreviewed    bool         `json:"unreviewed,omitempty"`
-	ConfirmedAt   time.Time    `json:"confirmed_at"`
-	Confirmations int          `json:"confirmations"`
-	Revision      int          `json:"revision"`
-	Successor     uuid.UUID    `json:"successor,omitzero"` // the memory that superseded it
-	Seen          *Seen        `json:"seen,omitempty"`
-	Attached      []ElementRef `json:"attached,omitempty"` // with the reasons; in place of ImportRecord.Elements
-	Doubts        []Flag       `json:"doubts,omitempty"`   // flags verify and disputed
-	Versions      []Version    `json:"versions,omitempty"` // every one up to Revision, or Revision becomes 1
+	ID            uuid.UUID         `json:"id"`
+	Handle        string            `json:"handle"`
+	Status        Status            `json:"status"`
+	Origin        Origin            `json:"origin"`
+	Unreviewed    bool              `json:"unreviewed,omitempty"`
+	ConfirmedAt   time.Time         `json:"confirmed_at"`
+	Confirmations int               `json:"confirmations"`
+	Revision      int               `json:"revision"`
+	Successor     uuid.UUID         `json:"successor,omitzero"` // the memory that superseded it
+	Seen          *Seen             `json:"seen,omitempty"`
+	Attached      []RestoredElement `json:"attached,omitempty"` // with the reasons; in place of ImportRecord.Elements
+	Doubts        []RestoredDoubt   `json:"doubts,omitempty"`
+	Versions      []RestoredVersion `json:"versions,omitempty"` // every one up to Revision, or Revision becomes 1
+}
+
+// RestoredElement is an element that a memory was attached to, and why as ElementRef says it.
+type RestoredElement struct {
+	Key    string `json:"key"`
+	Name   string `json:"name,omitempty"`
+	Level  string `json:"level,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// RestoredDoubt is an open doubt, in words.
+type RestoredDoubt struct {
+	Flag   string `json:"flag"` // verify or disputed
+	Reason string `json:"reason"`
+}
+
+// RestoredVersion is the text of one revision.
+type RestoredVersion struct {
+	Revision   int       `json:"revision"`
+	RecordedAt time.Time `json:"recorded_at"`
+	Author     string    `json:"author"`
+	Title      string    `json:"title,omitempty"`
+	Content    string    `json:"content,omitempty"`
+	Why        string    `json:"why,omitempty"`
+	Tags       []string  `json:"tags,omitempty"`
+	Gone       bool      `json:"gone,omitempty"` // its text was destroyed, or could not be read
 }
 
 // ImportResult is what became of a record.
@@ -183,7 +209,7 @@ func (s *Service) arrive(c Caller, rec ImportRecord, keys map[string]bool, batch
 	keys[rec.Key] = true
 	agent, user := AgentName(rec.Agent), strings.TrimSpace(rec.User)
 	if user == "" {
-		agent, user = c.Agent, c.User
+		agent, user = cmp.Or(agent, c.Agent), c.User
 	}
 	author := c
 	author.Agent, author.User, author.Retry = agent, user, ""
@@ -304,7 +330,7 @@ func (a *arriving) earlier(r *Restore, clamp func(time.Time) time.Time) ([]Store
 		}
 		return versions, nil
 	}
-	slices.SortFunc(r.Versions, func(a, b Version) int { return cmp.Compare(a.Revision, b.Revision) })
+	slices.SortFunc(r.Versions, func(a, b RestoredVersion) int { return cmp.Compare(a.Revision, b.Revision) })
 	whole := len(r.Versions) == r.Revision
 	for i, v := range r.Versions {
 		whole = whole && v.Revision == i+1
@@ -316,7 +342,7 @@ func (a *arriving) earlier(r *Restore, clamp func(time.Time) time.Time) ([]Store
 	versions := make([]StoredVersion, 0, len(r.Versions))
 	for _, v := range r.Versions {
 		agent, user := SplitAuthor(v.Author)
-		s := StoredVersion{Revision: v.Revision, At: clamp(v.RecordedAt), Agent: agent, User: user, Gone: v.Erased || v.Unreadable}
+		s := StoredVersion{Revision: v.Revision, At: clamp(v.RecordedAt), Agent: agent, User: user, Gone: v.Gone}
 		if user == "" || !oneLine(v.Author) || len(v.Author) > 2*MaxNameBytes {
 			return nil, problem.Invalidf("versions", "revision %d has no author", v.Revision).Fix("leave it as the export wrote it")
 		}

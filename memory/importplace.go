@@ -484,7 +484,7 @@ func (m *importing) find(name string, live bool) (uuid.UUID, bool) {
 }
 
 // addFormer makes an element that the model does not have (yet), so that nothing of the export is lost.
-func (m *importing) addFormer(ref ElementRef) uuid.UUID {
+func (m *importing) addFormer(ref RestoredElement) uuid.UUID {
 	level := c4model.Level(ref.Level)
 	if !slices.Contains([]c4model.Level{c4model.Person, c4model.System, c4model.Container, c4model.Component, c4model.Code}, level) {
 		level = c4model.Component

@@ -76,6 +76,7 @@ type Service interface {
 	reviewService
 	sessionService
 	hookService
+	importService
 }
 
 // Options of an API. Service is required; zero values of the rest mean the defaults.
@@ -129,6 +130,7 @@ func New(o Options) *API {
 	a.examine()
 	a.projects()
 	a.memories()
+	a.imports()
 	a.lifecycle()
 	a.questions()
 	a.sessions()

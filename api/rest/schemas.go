@@ -285,7 +285,7 @@ func (a *API) describe() {
 	delete(schemas.Map(), "ErrorDetail")
 	for name, s := range schemas.Map() {
 		t := schemas.TypeFromRef("#/components/schemas/" + name)
-		s.Description = cmp.Or(doctorDescriptions[name], contextDescriptions[name], diagramDescriptions[name], driftDescriptions[name], hookDescriptions[name], reviewDescriptions[name], sessionDescriptions[name], descriptions[name])
+		s.Description = cmp.Or(doctorDescriptions[name], importDescriptions[name], contextDescriptions[name], diagramDescriptions[name], driftDescriptions[name], hookDescriptions[name], reviewDescriptions[name], sessionDescriptions[name], descriptions[name])
 		if sent[name] {
 			s.Required = required[name]
 		}

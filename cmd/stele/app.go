@@ -87,6 +87,7 @@ type service interface {
 	reviewService
 	Hook(ctx context.Context, c memory.Caller, r hook.Request) (hook.Response, error)
 	eventService
+	importService
 }
 
 // app is one run of the program: its streams, its flags, and what it opened.

@@ -92,6 +92,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/doctor"
                         }
                     }
+                    importer = component "Imports of memories" "Hands records of other tools to the domain, batch by batch; readers of memsearch, claude-mem, our exports and files of sections." "Go" {
+                        properties {
+                            path "/importer"
+                        }
+                    }
                     export = component "Export" "Writes memories as Markdown for people and JSON for programs." "Go" {
                         properties {
                             path "/memory/export"
@@ -355,6 +360,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.client -> stele.program.doctor "Reads what a server found of itself"
         stele.program.cli -> stele.program.doctor "Composes what is examined"
         stele.program.http -> stele.program.memory "Hands the domain to the doors"
+        stele.program.http -> stele.program.diagram "Draws views on pages"
         stele.program.http -> stele.program.review "Hands the queue to the doors"
         stele.program.http -> stele.program.session "Puts it beside memory for every door"
         stele.program.http -> stele.program.c4 "Shows the model on pages"
@@ -378,13 +384,17 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.mcp -> stele.program.review "Translates tools into its calls"
         stele.program.mcp -> stele.program.problem "Turns problems into results an agent can act on"
 
+        stele.program.cli -> stele.program.importer "Brings what other tools keep"
+        stele.program.importer -> stele.program.memory "Hands over records"
+        stele.program.importer -> stele.program.terms "Brings equal texts together"
+        stele.program.importer -> stele.program.export "Reads what was exported"
+        stele.program.importer -> stele.program.problem "Says what is wrong with a file"
         stele.program.export -> stele.program.memory "Reads what the caller may see"
         stele.program.export -> stele.program.problem "Says what it would write over"
         stele.program.rest -> stele.program.memory "Translates requests into calls of the domain"
         stele.program.rest -> stele.program.session "Translates requests into work sessions"
         stele.program.rest -> stele.program.c4 "Reads and shows models"
         stele.program.rest -> stele.program.diagram "Describes views"
-        stele.program.http -> stele.program.diagram "Draws views on pages"
         stele.program.rest -> stele.program.drift "Describes reports of runs"
         stele.program.rest -> stele.program.config "Writes bindings as stele.yaml has them"
         stele.program.rest -> stele.program.problem "Turns problems into problem+json"

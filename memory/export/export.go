@@ -1,5 +1,5 @@
 // Package export is the way out: it writes what a caller may see of a project in forms that need no Stele. Markdown is for
-// people, one file a memory; JSON is for programs, one document with everything an import needs.
+// people, one file a memory; JSON is for programs, one document with everything an import needs. Both are read back here.
 //
 // Texts are written as they are stored. They are the user's own, so nothing is escaped or cleaned but NUL, which no text
 // file should hold.
@@ -32,15 +32,15 @@ type Options struct {
 // format counts the changes of the JSON document that a reader must know of. Fields may be added without one.
 const format = 1
 
-// record is one memory as exported: the shape that every door shows, and its versions, oldest first.
-type record struct {
+// Record is one memory as exported: the shape that every door shows, and its versions, oldest first.
+type Record struct {
 	memory.Memory
 	Versions []memory.Version `json:"versions,omitempty"`
 }
 
 // each calls fn with every memory the caller may see: the project's, the organization's and the caller's personal ones,
 // newest first. A memory written meanwhile is not among them.
-func each(ctx context.Context, src Source, c memory.Caller, o Options, fn func(record) error) error {
+func each(ctx context.Context, src Source, c memory.Caller, o Options, fn func(Record) error) error {
 	q := memory.ListRequest{Status: memory.Live, Limit: memory.MaxLimit}
 	if o.All {
 		q.Status = "all"
@@ -51,7 +51,7 @@ func each(ctx context.Context, src Source, c memory.Caller, o Options, fn func(r
 			return fmt.Errorf("listing memories: %w", err)
 		}
 		for _, m := range page.Memories {
-			r := record{Memory: cleaned(m)}
+			r := Record{Memory: cleaned(m)}
 			if o.History && m.Status != memory.Erased {
 				h, err := src.History(ctx, c, m.Handle)
 				// One that is gone by now was erased meanwhile.
@@ -106,7 +106,7 @@ func JSON(ctx context.Context, w io.Writer, src Source, c memory.Caller, p memor
 	}
 	n := 0
 	separator := "\n"
-	err = each(ctx, src, c, o, func(r record) error {
+	err = each(ctx, src, c, o, func(r Record) error {
 		var line strings.Builder
 		line.WriteString(separator)
 		e := json.NewEncoder(&line)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -47,11 +48,11 @@ func Markdown(ctx context.Context, dir string, src Source, c memory.Caller, p me
 		r = f.report
 	}()
 	x := index{project: p.Name, byElement: map[string][]entry{}}
-	err = each(ctx, src, c, o, func(r record) error {
+	err = each(ctx, src, c, o, func(r Record) error {
 		f.report.Memories++
 		name := path.Join(kindFolder(r.Kind), fileName(r.Memory))
 		x.add(name, r.Memory)
-		text, err := page(r.Memory, r.Content)
+		text, err := page(pageOf(r), r.Content)
 		if err != nil {
 			return fmt.Errorf("writing %s: %w", r.Handle, err)
 		}
@@ -79,6 +80,23 @@ func Markdown(ctx context.Context, dir string, src Source, c memory.Caller, p me
 		return r, err
 	}
 	return r, f.finish(ctx)
+}
+
+// newest is a memory with who wrote its newest text, and when, where the history is exported.
+type newest struct {
+	memory.Memory
+	RevisedAt *time.Time `json:"revised_at,omitempty"`
+	RevisedBy string     `json:"revised_by,omitempty"`
+}
+
+func pageOf(r Record) newest {
+	out := newest{Memory: r.Memory}
+	for _, v := range r.Versions {
+		if v.Revision == r.Revision {
+			out.RevisedAt, out.RevisedBy = &v.RecordedAt, v.Author
+		}
+	}
+	return out
 }
 
 // version is an older text of a memory.
