@@ -16,10 +16,10 @@ func (a *app) diagramCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "diagram [ELEMENT]", Short: "Draw a C4 view of the model as SVG", Args: cobra.MaximumNArgs(1),
 		Example: "  stele diagram > landscape.svg\n  stele diagram shop --view containers --out shop.svg",
-		Long: "Draw people and systems, or what is in an element, or its surroundings. Colours and\n" +
-			"words say what is known of each element; dashed lines say where code and model\n" +
-			"disagree, by the latest runs of the tracked branch. The file needs nothing else and\n" +
-			"has a light and a dark side. With --json the view is printed instead.",
+		Long: "Draw people and systems, or what is in an element, or its surroundings. Colours\n" +
+			"and words say what is known of each element; dashed lines say where code and\n" +
+			"model disagree, by the latest runs of the tracked branch. The file needs nothing\n" +
+			"else and has a light and a dark side. With --json the view is printed instead.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := memory.DiagramRequest{View: diagram.Kind(view)}
 			if len(args) > 0 {

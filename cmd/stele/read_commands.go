@@ -157,7 +157,7 @@ func (a *app) getCommand() *cobra.Command {
 
 func (a *app) historyCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "history HANDLE", Short: "Show what happened to a memory, its versions, and where it was served", Args: cobra.ExactArgs(1),
+		Use: "history HANDLE", Short: "Show what happened to a memory, its versions and who was served it", Args: cobra.ExactArgs(1),
 		Long: "Show what happened to a memory, its versions, where it was served and cited, and\n" +
 			"whether it is ignored. Sessions of other projects are counted and not named.",
 		Example: "  stele history m-7k3f9qa", ValidArgsFunction: a.completeHandles,
