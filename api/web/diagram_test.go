@@ -17,11 +17,11 @@ func TestDiagramPages(t *testing.T) {
 	w.remember(w.acme, memory.RememberRequest{Kind: memory.Pitfall, Content: "The till counts twice.", Elements: []string{"shop.api"}})
 	v := w.visit(w.acme, memory.RoleAgent)
 	// The only system is shown first, and leads to what is in it.
-	v.get("/p/shop/diagrams").says(t, "<h1>Shop and its surroundings</h1>", `href="/p/shop/diagrams/shop" aria-label="Shop, system, nothing known"`, `aria-current="page">Diagrams`,
+	v.get("/p/shop/diagrams").says(t, "<h1>Shop and its surroundings</h1>", `href="/p/shop/diagrams/shop" aria-label="Shop [system] Sells things. nothing known"`, `aria-current="page">Diagrams`,
 		`href="/p/shop/diagrams?view=landscape"`, "/static/diagram.css?")
 	v.get("/p/shop/diagrams?view=landscape").says(t, "<h1>People and systems</h1>")
 	inside := v.get("/p/shop/diagrams/shop")
-	inside.says(t, "<h1>Containers of Shop</h1>", `href="/p/shop/elements/shop.api" aria-label="The api, container, fresh · 1 pitfall"`, "asks for prices", `<th scope="row"><a href="/p/shop/elements/shop.web">The web</a></th>`,
+	inside.says(t, "<h1>Containers of Shop</h1>", `href="/p/shop/elements/shop.api" aria-label="The api [container: Go] fresh · 1 pitfall"`, "asks for prices", `<th scope="row"><a href="/p/shop/elements/shop.web">The web</a></th>`,
 		`href="/p/shop/diagrams/shop?view=containers&amp;as=svg" download`)
 	if strings.Contains(inside.body, "style=") || strings.Contains(inside.body, "<style") {
 		t.Error("the page has a style inline, which its own policy forbids")

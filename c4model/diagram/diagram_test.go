@@ -179,7 +179,7 @@ func TestWhoCannotSee(t *testing.T) {
 		t.Error("the file leads elsewhere")
 	}
 	page := drawn(t, "mill", diagram.Containers, diagram.Options{Address: func(n diagram.Node) string { return "/e/" + n.Key }})
-	if !strings.Contains(page, `<a href="/e/mill.gate" aria-label="Gate, container, fresh · 1 in doubt · 2 pitfalls">`) {
+	if !strings.Contains(page, `<a href="/e/mill.gate" aria-label="Gate [container] fresh · 1 in doubt · 2 pitfalls">`) {
 		t.Error("the link to the gate says too little")
 	}
 	if strings.Contains(page, "style") || strings.Contains(page, `role="img"`) {

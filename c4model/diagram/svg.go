@@ -186,6 +186,15 @@ func draw(n Node) drawn {
 	return d
 }
 
+// words is all that stands in the box, in the order of its lines.
+func (d drawn) words() string {
+	lines := make([]string, len(d.texts))
+	for i, t := range d.texts {
+		lines[i] = t.words
+	}
+	return strings.Join(lines, " ")
+}
+
 // Facts is what is known at a node, in a line; "" for people and what is outside the project.
 func (n Node) Facts() string {
 	k := n.Known
@@ -389,14 +398,10 @@ func (w *writer) node(d drawn, at rect) {
 	if w.options.Address != nil {
 		address = w.options.Address(d.Node)
 	}
-	about := d.Name + ", " + d.Level
-	if facts := d.Facts(); facts != "" {
-		about += ", " + facts
+	if address != "" { // its name is what stands in the box, so that who sees it can say it
+		w.put(`<a href="%s" aria-label="%s">`, escape(address), escape(d.words()))
 	}
-	if address != "" {
-		w.put(`<a href="%s" aria-label="%s">`, escape(address), escape(about))
-	}
-	w.put(`<g class="%s"><title>%s</title>`, escape(strings.Join(class, " ")), escape(cmp.Or(d.Description, about)))
+	w.put(`<g class="%s"><title>%s</title>`, escape(strings.Join(class, " ")), escape(cmp.Or(d.Description, d.Name)))
 	round := 6.0
 	if d.Inside > 0 { // something is in it: it opens
 		w.put(`<rect class="behind" x="%s" y="%s" width="%s" height="%s" rx="%s"/>`, px(at.x+4), px(at.y+4), px(at.w), px(at.h), px(round))
@@ -413,7 +418,7 @@ func (w *writer) node(d drawn, at rect) {
 		w.put(`<rect class="mark" x="%s" y="%s" width="4" height="%s"/>`, px(at.x), px(at.y+round), px(at.h-2*round))
 	}
 	for _, t := range d.texts {
-		w.put(`<text class="%s" text-anchor="middle" x="%s" y="%s">%s</text>`, t.class, px(at.x+at.w/2), px(at.y+t.y), escape(t.words))
+		w.put("\n"+`<text class="%s" text-anchor="middle" x="%s" y="%s">%s</text>`, t.class, px(at.x+at.w/2), px(at.y+t.y), escape(t.words))
 	}
 	w.put("</g>")
 	if address != "" {
