@@ -146,13 +146,13 @@ func (a *app) root() *cobra.Command {
 		{groupMemories, []*cobra.Command{
 			a.rememberCommand(), a.recallCommand(), a.listCommand(), a.getCommand(), a.confirmCommand(), a.editCommand(), a.forgetCommand(),
 			a.restoreCommand(), a.historyCommand(), a.timelineCommand(), a.whyCommand(), a.contextCommand(), a.impactCommand(), a.planCommand(),
-			a.mapCommand(), a.statsCommand(), a.exportCommand(), a.importCommand(),
+			a.mapCommand(), a.statsCommand(), a.exportCommand(), a.importCommand(), a.syncCommand(),
 			a.reviewCommand(),
 		}},
 		{groupModel, []*cobra.Command{a.initCommand(), a.modelCommand(), a.diagramCommand(), a.bindCommand(), a.driftCommand(), a.checkCommand(), a.adrCommand(), a.projectCommand()}},
 		{groupTeam, []*cobra.Command{a.sessionCommand(), a.eventsCommand(), a.orgCommand(), a.tokenCommand(), a.auditCommand()}},
 		{groupSetup, []*cobra.Command{
-			a.needsDatabase(a.setupCommand()), a.needsDatabase(a.serveCommand()), a.openCommand(), a.mcpCommand(), a.needsDatabase(a.dbCommand()), a.needsDatabase(a.keyCommand()),
+			a.needsDatabase(a.setupCommand()), a.needsDatabase(a.serveCommand()), a.openCommand(), a.mcpCommand(), a.installCommand(), a.uninstallCommand(), a.needsDatabase(a.dbCommand()), a.needsDatabase(a.keyCommand()),
 			a.configCommand(), a.doctorCommand(), a.benchCommand(), a.versionCommand(), a.actionCommand(), completionCommand(),
 		}},
 	} {

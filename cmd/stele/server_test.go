@@ -144,6 +144,7 @@ var onServer = []struct {
 	{"export markdown", []string{"OUT"}, `Exported 1 memory`, exitDone},
 	{"export json", []string{"-"}, `Tea is hot`, exitDone},
 	{"import markdown", []string{"OUT"}, `Imported 0 memories \(1 known\)`, exitDone},
+	{"sync", []string{"SYNC"}, `1 memory in .*: 1 written`, exitDone},
 	{"import json", []string{"-"}, `it is no JSON export of Stele`, exitFailed},
 	{"import memsearch", []string{"OUT"}, `there is no day of memsearch`, exitFailed},
 	{"import claude-mem", []string{"MODEL"}, `neither a database nor an export of claude-mem`, exitFailed},
@@ -198,6 +199,8 @@ var onServer = []struct {
 	{"drift ignore", []string{"examples/**"}, `not in a git repository`, exitFailed},
 	{"doctor", nil, `ok +server +http://\S+ answers, stele 1\.2\s+ok +token +speaks for kim of organization acme, role admin`, exitDone},
 	{"open", []string{"--print"}, `^http://\S+/sign-in\?link=stele_[a-z2-7]+`, exitDone},
+	{"install", nil, `claude-code +(not )?found`, exitDone},
+	{"uninstall", []string{"cursor"}, `HOME: there is no home folder`, exitFailed},
 	{"mcp", nil, `error`, exitDone}, // what is no message of the protocol is answered with an error
 	{"config", nil, `token +\*+ · environment`, exitDone},
 	{"version", nil, `^stele `, exitDone},
@@ -231,6 +234,8 @@ func TestEveryCommandKnowsOfServers(t *testing.T) {
 				arg = model
 			case "ADRS":
 				arg = adrs
+			case "SYNC":
+				arg = filepath.Join(dir, "sync")
 			case "OUT":
 				arg = filepath.Join(dir, "out")
 			case "HANDLE":

@@ -92,6 +92,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/doctor"
                         }
                     }
+                    install = component "Installation in clients" "Writes Stele into the settings of agents' clients and takes it out again, changing nothing else in the files." "Go, hujson, go-toml" {
+                        properties {
+                            path "/install"
+                        }
+                    }
                     importer = component "Imports of memories" "Hands records of other tools to the domain, batch by batch; readers of memsearch, claude-mem, our exports and files of sections." "Go" {
                         properties {
                             path "/importer"
@@ -414,6 +419,8 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.review -> stele.program.drift "Knows the findings behind doubts"
         stele.program.review -> stele.program.c4 "Matches the files of owners"
         stele.program.review -> stele.program.problem "Says what was wrong"
+        stele.program.cli -> stele.program.install "Shows what would change, asks, and tries what was installed"
+        stele.program.install -> stele.program.problem "Says which file it cannot edit, where, and what to add by hand"
         stele.program.doctor -> stele.program.memory "Judges the counts of an organization"
         stele.program.doctor -> stele.program.problem "Says what was wrong in its words"
         stele.program.memory -> stele.program.terms "Finds the words of texts and queries"
