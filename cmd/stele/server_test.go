@@ -144,7 +144,6 @@ var onServer = []struct {
 	{"export markdown", []string{"OUT"}, `Exported 1 memory`, exitDone},
 	{"export json", []string{"-"}, `Tea is hot`, exitDone},
 	{"import markdown", []string{"OUT"}, `Imported 0 memories \(1 known\)`, exitDone},
-	{"sync", []string{"SYNC"}, `1 memory in .*: 1 written`, exitDone},
 	{"import json", []string{"-"}, `it is no JSON export of Stele`, exitFailed},
 	{"import memsearch", []string{"OUT"}, `there is no day of memsearch`, exitFailed},
 	{"import claude-mem", []string{"MODEL"}, `neither a database nor an export of claude-mem`, exitFailed},
@@ -234,8 +233,6 @@ func TestEveryCommandKnowsOfServers(t *testing.T) {
 				arg = model
 			case "ADRS":
 				arg = adrs
-			case "SYNC":
-				arg = filepath.Join(dir, "sync")
 			case "OUT":
 				arg = filepath.Join(dir, "out")
 			case "HANDLE":
