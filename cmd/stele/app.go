@@ -103,6 +103,7 @@ type app struct {
 	environment config.Environment
 	dir         string // working folder
 	cacheDir    string // of what can be made again; "" keeps nothing
+	stateDir    string // of what hooks keep on this machine; "" keeps nothing
 	json        bool
 	project     string
 	session     string
@@ -137,6 +138,7 @@ func newApp(in, out, errOut *os.File) *app {
 	if dir, err := os.UserCacheDir(); err == nil {
 		a.cacheDir = filepath.Join(dir, "stele")
 	}
+	a.stateDir = stateDir(a.environment)
 	return a
 }
 
@@ -190,6 +192,8 @@ type backend struct {
 	cluster *embedded.Cluster // nil with a database of the user's own
 	db      *postgres.DB
 	owner   string // address of stele_owner; "" when this process may not change the schema
+	// quick is a backend for a hook: no encoder is loaded, and nothing is migrated.
+	quick bool
 	// embedder is never nil where local is not.
 	embedder embedding.Provider
 
@@ -312,6 +316,9 @@ func (b *backend) openDatabase(ctx context.Context, a *app) error {
 			return err
 		}
 	}
+	if b.quick {
+		pg.OwnerURL, pg.BeforeMigrate = "", nil
+	}
 	db, err := postgres.Open(ctx, pg)
 	if err != nil {
 		return err
@@ -330,11 +337,14 @@ func (b *backend) openDatabase(ctx context.Context, a *app) error {
 		options = append(options, store.ReloadMaster(func() (*secret.Master, error) { return secret.LoadMasterFile(file) }))
 	}
 	b.store = store.New(db, master, options...)
-	if b.embedder, err = newEmbedder(b.config, a.logger(b.config.LogLevel)); err != nil {
-		return err
+	b.embedder = embedding.None{}
+	if !b.quick {
+		if b.embedder, err = newEmbedder(b.config, a.logger(b.config.LogLevel)); err != nil {
+			return err
+		}
 	}
 	b.local = memory.New(b.store, memory.Options{Ranking: &ranking, Embedder: b.embedder, EmbedWait: b.config.EmbeddingWait, Branches: b.branches(),
-		RewriteDoubt: b.config.RewriteDoubt})
+		RewriteDoubt: b.config.RewriteDoubt, PromptsByWords: leaves(b.config) && !bool(b.config.HookEmbed)})
 	b.domain = api.NewDomain(b.local, b.store)
 	b.service = b.domain
 	return nil

@@ -36,6 +36,11 @@ func newEmbedder(c config.Config, log *slog.Logger) (embedding.Provider, error) 
 	return nil, problem.Invalidf("STELE_EMBEDDING_PROVIDER", "%q is not a provider", c.EmbeddingProvider).Fix("use %s, %s, %s or %s", builtin, openAI, ollama, none)
 }
 
+// leaves tells whether a text leaves this process to be encoded.
+func leaves(c config.Config) bool {
+	return c.EmbeddingProvider == openAI || c.EmbeddingProvider == ollama
+}
+
 // warm lets an encoder on the network load its model before the first query needs it.
 func (b *backend) warm(ctx context.Context, log *slog.Logger) {
 	p, ok := b.embedder.(interface {

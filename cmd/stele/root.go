@@ -41,6 +41,11 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return exitDone
 	case errors.Is(err, errNo):
 		return exitNo
+	case command.Annotations[failsOpen] != "":
+		// A client takes a failure for a veto: what goes wrong here is nobody's reason to stop.
+		fmt.Fprintln(a.out, "{}")
+		_ = a.out.Flush()
+		return exitDone
 	}
 	p := a.asProblem(ctx, command, err)
 	// Flags are read in order, and a wrong one ends that: a script that asked for JSON gets it all the same.
@@ -145,7 +150,7 @@ func (a *app) root() *cobra.Command {
 	}{
 		{groupMemories, []*cobra.Command{
 			a.rememberCommand(), a.recallCommand(), a.listCommand(), a.getCommand(), a.confirmCommand(), a.editCommand(), a.forgetCommand(),
-			a.restoreCommand(), a.historyCommand(), a.timelineCommand(), a.whyCommand(), a.contextCommand(), a.impactCommand(), a.planCommand(),
+			a.restoreCommand(), a.historyCommand(), a.timelineCommand(), a.turnCommand(), a.whyCommand(), a.contextCommand(), a.impactCommand(), a.planCommand(),
 			a.mapCommand(), a.statsCommand(), a.exportCommand(), a.importCommand(),
 			a.reviewCommand(),
 		}},
@@ -154,6 +159,7 @@ func (a *app) root() *cobra.Command {
 		{groupSetup, []*cobra.Command{
 			a.needsDatabase(a.setupCommand()), a.needsDatabase(a.serveCommand()), a.openCommand(), a.mcpCommand(), a.installCommand(), a.uninstallCommand(), a.needsDatabase(a.dbCommand()), a.needsDatabase(a.keyCommand()),
 			a.configCommand(), a.doctorCommand(), a.benchCommand(), a.versionCommand(), a.actionCommand(), completionCommand(),
+			a.hookCommand(), a.statuslineCommand(),
 		}},
 	} {
 		for _, c := range group.commands {

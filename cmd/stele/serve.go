@@ -25,6 +25,7 @@ import (
 	"github.com/stele-dev/stele/api/mcp"
 	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/loopback"
+	"github.com/stele-dev/stele/internal/postgres/embedded"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -112,6 +113,12 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 	if b.cluster != nil {
 		if err := a.localToken(ctx, b); err != nil {
 			return err
+		}
+		withdraw, err := b.cluster.Announce(ctx, embedded.Server{URL: "http://" + reachable(l.Addr().String()), Organization: b.config.Organization})
+		if err != nil {
+			log.WarnContext(ctx, "hooks of this machine do not find this server", "error", err)
+		} else {
+			defer withdraw()
 		}
 	}
 	work, stop := context.WithCancel(ctx)
@@ -283,16 +290,12 @@ const probeTimeout = 5 * time.Second
 
 // probe asks the server on an address whether it is ready. A server that listens everywhere is asked on this machine.
 func (a *app) probe(ctx context.Context, addr string) error {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
+	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return problem.Invalidf("STELE_ADDR", "%q is not host:port", addr).Fix("write 127.0.0.1:7420")
-	}
-	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+reachable(addr)+"/readyz", nil)
 	if err != nil {
 		return err
 	}

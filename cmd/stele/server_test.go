@@ -200,6 +200,9 @@ var onServer = []struct {
 	{"open", []string{"--print"}, `^http://\S+/sign-in\?link=stele_[a-z2-7]+`, exitDone},
 	{"install", nil, `claude-code +(not )?found`, exitDone},
 	{"uninstall", []string{"cursor"}, `HOME: there is no home folder`, exitFailed},
+	{"hook log", nil, `No hook was called`, exitDone},
+	{"statusline", nil, `^stele`, exitDone},
+	{"turn", []string{"Tea"}, `came from no conversation`, exitNo},
 	{"mcp", nil, `error`, exitDone}, // what is no message of the protocol is answered with an error
 	{"config", nil, `token +\*+ · environment`, exitDone},
 	{"version", nil, `^stele `, exitDone},

@@ -82,6 +82,21 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/hook"
                         }
                     }
+                    wire = component "Hook wire" "What clients write to the program they call at an event, and what they read from it." "Go" {
+                        properties {
+                            path "/hook/wire"
+                        }
+                    }
+                    local = component "Hook state" "What the hooks of one machine keep between two events; a log without texts." "Go" {
+                        properties {
+                            path "/hook/local"
+                        }
+                    }
+                    transcript = component "Transcript" "Reads the conversations that clients keep, where they lie, and keeps nothing of them." "Go" {
+                        properties {
+                            path "/transcript"
+                        }
+                    }
                     review = component "Review" "The queue of memories that a person should look at, derived each time it is read; decisions, undo, history, digest." "Go" {
                         properties {
                             path "/review"
@@ -408,6 +423,12 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.rest -> stele.program.hook "Translates the events of clients"
         stele.program.client -> stele.program.hook "Sends and receives its requests"
         stele.program.cli -> stele.program.hook "Tells it of the events of clients"
+        stele.program.cli -> stele.program.wire "Reads what clients tell, and answers them"
+        stele.program.cli -> stele.program.local "Keeps what the next hook needs"
+        stele.program.cli -> stele.program.transcript "Reads conversations"
+        stele.program.wire -> stele.program.hook "Speaks of its events and answers"
+        stele.program.wire -> stele.program.transcript "Finds the files of a patch"
+        stele.program.local -> stele.program.hook "Keeps how the project stood"
         stele.program.hook -> stele.program.memory "Recalls, tells of files and places candidates by its rules"
         stele.program.hook -> stele.program.session "Starts, beats, observes and finishes work sessions"
         stele.program.hook -> stele.program.terms "Compares words without case"

@@ -68,6 +68,12 @@ type Config struct {
 	DigestURL           string        `env:"DIGEST_URL" help:"webhook that digests are posted to" mask:"all"`
 	DigestSecret        string        `env:"DIGEST_SECRET" help:"secret that digests are signed with; empty: unsigned" mask:"all"`
 	DigestAllowPrivate  bool          `env:"DIGEST_ALLOW_PRIVATE" help:"allow a webhook inside the network, and plain http to it"`
+	Hooks               Switch        `env:"HOOKS" help:"off: the hooks of agents' clients do nothing"`
+	HookObserve         Switch        `env:"HOOK_OBSERVE" help:"on: hooks log what they would put before a model, and put nothing"`
+	HookCommands        Switch        `env:"HOOK_COMMANDS" help:"on: what hooks say names commands, for a client without the MCP tools"`
+	HookCandidates      Switch        `env:"HOOK_CANDIDATES" help:"off: hooks propose no sentences of a conversation as memories"`
+	HookEmbed           Switch        `env:"HOOK_EMBED" help:"on: prompts of people may go to an encoder outside of this process"`
+	Guard               string        `env:"GUARD" help:"ask: a hook has the client ask before an edit where another session works alone"`
 	LogLevel            slog.Level    `env:"LOG_LEVEL" help:"least level written to standard error: debug, info, warn or error; a server that is not told: info"`
 
 	values []Value
@@ -196,6 +202,9 @@ func (c Config) check() error {
 	if c.EmbeddingWait < time.Millisecond || c.EmbeddingWait > time.Minute {
 		return problem.Invalidf(Prefix+"EMBEDDING_WAIT", "%s is not between 1ms and 1m", c.EmbeddingWait).Fix("unset it for 250ms")
 	}
+	if c.Guard != "" && c.Guard != GuardAsk && c.Guard != "off" {
+		return problem.Invalidf(Prefix+"GUARD", "%q is not accepted", c.Guard).Fix("use ask, or off")
+	}
 	if strings.TrimSpace(c.Organization) == "" {
 		return problem.Invalidf(Prefix+"ORGANIZATION", "the name is empty").Fix("unset it to use %q", DefaultOrganization)
 	}
@@ -216,6 +225,25 @@ func (e Environment) Unknown() []string {
 	return out
 }
 
+// GuardAsk is the value of Guard that has people asked.
+const GuardAsk = "ask"
+
+// Switch is a setting that is on or off.
+type Switch bool
+
+// UnmarshalText reads on, off and what else people write for them.
+func (s *Switch) UnmarshalText(text []byte) error {
+	switch strings.ToLower(string(text)) {
+	case "on", "true", "yes", "1":
+		*s = true
+	case "off", "false", "no", "0":
+		*s = false
+	default:
+		return errors.New("neither on nor off")
+	}
+	return nil
+}
+
 // DefaultOrganization is the tenant of someone who never thought about tenants.
 const DefaultOrganization = "default"
 
@@ -233,6 +261,11 @@ func defaults(e Environment) map[string]string {
 		"embedding_dimensions": "0",
 		"embedding_wait":       "250ms",
 		"digest_allow_private": "false",
+		"hooks":                "on",
+		"hook_observe":         "off",
+		"hook_commands":        "off",
+		"hook_candidates":      "on",
+		"hook_embed":           "off",
 		"log_level":            slog.LevelWarn.String(),
 	}
 	maps.Copy(d, e.Defaults)
@@ -250,6 +283,7 @@ var expected = map[reflect.Type]string{
 	reflect.TypeFor[time.Duration](): "a duration such as 10m",
 	reflect.TypeFor[slog.Level]():    "debug, info, warn or error",
 	reflect.TypeFor[bool]():          "true or false",
+	reflect.TypeFor[Switch]():        "on or off",
 	reflect.TypeFor[string]():        "text",
 	reflect.TypeFor[float64]():       "a number such as 50",
 	reflect.TypeFor[int]():           "a whole number",

@@ -60,7 +60,8 @@ func TestPrecedence(t *testing.T) {
 		"embedding_provider": "default", "embedding_url": "default", "embedding_model": "default", "embedding_api_key": "default",
 		"embedding_dimensions": "default", "embedding_wait": "default", "rewrite_doubt": "default",
 		"github_token": "default", "github_api_url": "default", "github_webhook_secret": "default",
-		"digest_schedule": "default", "digest_url": "default", "digest_secret": "default", "digest_allow_private": "default", "log_level": "file " + e.File(),
+		"digest_schedule": "default", "digest_url": "default", "digest_secret": "default", "digest_allow_private": "default",
+		"hooks": "default", "hook_observe": "default", "hook_commands": "default", "hook_candidates": "default", "hook_embed": "default", "guard": "default", "log_level": "file " + e.File(),
 	}
 	if diff := cmp.Diff(want, sources); diff != "" {
 		t.Error(diff)
@@ -123,6 +124,8 @@ func TestRefused(t *testing.T) {
 		"two documents":         {file: "project: a\n---\nuser: b\n", want: "2 YAML documents"},
 		"duration":              {variables: map[string]string{"STELE_DB_IDLE": "soon"}, want: `STELE_DB_IDLE: "soon" is not accepted (from environment); give a duration such as 10m`},
 		"yes and no":            {variables: map[string]string{"STELE_INSECURE": "perhaps"}, want: `STELE_INSECURE: "perhaps" is not accepted (from environment); give true or false`},
+		"on and off":            {variables: map[string]string{"STELE_HOOKS": "perhaps"}, want: `STELE_HOOKS: "perhaps" is not accepted (from environment); give on or off`},
+		"guard":                 {variables: map[string]string{"STELE_GUARD": "deny"}, want: `STELE_GUARD: "deny" is not accepted; use ask, or off`},
 		"short idle":            {file: "db_idle: 1ms\n", want: "STELE_DB_IDLE: 1ms is too short"},
 		"level":                 {file: "log_level: loud\n", want: "config.yaml); give debug, info, warn or error"},
 		"relative folder":       {variables: map[string]string{"STELE_DATA_DIR": "data"}, want: "not an absolute path"},
@@ -158,6 +161,21 @@ func TestServer(t *testing.T) {
 		if _, err := config.ParseRepository("stele.yaml", []byte(line)); !problem.Is(err, problem.Invalid) || !strings.Contains(err.Error(), "user configuration file") {
 			t.Errorf("%q: %v", line, err)
 		}
+	}
+}
+
+// A switch is written in any usual way.
+func TestSwitch(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]config.Switch{"on": true, "YES": true, "1": true, "true": true, "off": false, "no": false, "0": false, "False": false} {
+		c, err := config.Load(environment(t, "", map[string]string{"STELE_HOOKS": text}))
+		if err != nil || c.Hooks != want || c.HookObserve || !c.HookCandidates {
+			t.Errorf("%q: %t, %v", text, c.Hooks, err)
+		}
+	}
+	c, err := config.Load(environment(t, "hooks: off\nhook_observe: true\n", nil))
+	if err != nil || c.Hooks || !c.HookObserve {
+		t.Errorf("in a file: %t %t, %v", c.Hooks, c.HookObserve, err)
 	}
 }
 

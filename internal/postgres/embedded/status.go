@@ -33,6 +33,12 @@ type Status struct {
 	Verified    *time.Time        `json:"backup_verified,omitempty"`  // when a backup was last proved by restoring it
 }
 
+// Running tells whether the cluster is up. Nothing is started, and one that starts is not waited for.
+func (c *Cluster) Running(ctx context.Context) bool {
+	supervised, err := c.folder.supervised()
+	return err == nil && supervised && c.folder.bootstrapped() && c.folder.answers(ctx)
+}
+
 // Status looks without starting anything.
 func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	f := c.folder

@@ -100,6 +100,9 @@ func (c *Cluster) spawnSupervisor(ctx context.Context, inst installation.Install
 	return nil
 }
 
+// Detach makes a command survive this process and its terminal, as the supervisor does.
+func Detach(cmd *exec.Cmd) { detach(cmd) }
+
 // Supervise is the whole of `stele db run`: it runs the server until no client has been there for the idle time, or
 // until it is told to stop by SIGTERM. It reads its order from the environment, tells its starter on standard output
 // when the server is ready, and logs to standard error.
