@@ -64,6 +64,7 @@ type Restore struct {
 	Revision      int               `json:"revision"`
 	Successor     uuid.UUID         `json:"successor,omitzero"` // the memory that superseded it
 	Seen          *Seen             `json:"seen,omitempty"`
+	Refresh       bool              `json:"refresh,omitempty"`  // where the memory is there and was confirmed earlier, or less often, it takes that over
 	Attached      []RestoredElement `json:"attached,omitempty"` // with the reasons; in place of ImportRecord.Elements
 	Doubts        []RestoredDoubt   `json:"doubts,omitempty"`
 	Versions      []RestoredVersion `json:"versions,omitempty"` // every one up to Revision, or Revision becomes 1

@@ -33,6 +33,8 @@ type importTx interface {
 	Holders(ctx context.Context, ids []uuid.UUID, handles []string) ([]Holder, error)
 	// InsertAll stores memories of any status; it fills Record.Seq. by is who imports them.
 	InsertAll(ctx context.Context, by Caller, all []Insertion) error
+	// SetConfirmed says when a memory was last confirmed, and how often.
+	SetConfirmed(ctx context.Context, memory uuid.UUID, at time.Time, confirmations int) error
 	// KeepKeys keeps that records of these keys were merged into memories of a space.
 	KeepKeys(ctx context.Context, space int32, merged map[string]uuid.UUID) error
 	// AddFormerElements adds elements to a project as ones that left its model. An import of a model that has their keys takes them back.
@@ -103,7 +105,15 @@ type importing struct {
 	inserts  []*Insertion
 	missing  map[uuid.UUID][]Attachment
 	doubts   []Doubt
+	refresh  []refreshed
 	found    map[string]int
+}
+
+// refreshed is a memory that is there, with the confirmations that it has elsewhere.
+type refreshed struct {
+	id            uuid.UUID
+	at            time.Time
+	confirmations int
 }
 
 type sameKey struct {
@@ -259,6 +269,9 @@ func (m *importing) place(a *arriving) error {
 		a.outcome.Result, a.outcome.Handle = ImportKnown, h.Handle
 		if a.restore != nil {
 			m.byExport[a.restore.ID] = h.ID
+			if a.restore.Refresh {
+				m.refresh = append(m.refresh, refreshed{h.ID, a.restore.ConfirmedAt, a.restore.Confirmations})
+			}
 		}
 		return nil
 	}
@@ -576,6 +589,27 @@ func (m *importing) store(ctx context.Context) error {
 			return err
 		}
 		if err := m.tx.Audit(ctx, m.c, AuditEntry{At: m.now, Verb: VerbEdit, Subject: id, Revision: e.Revision, Space: e.Space}); err != nil {
+			return err
+		}
+	}
+	for _, r := range m.refresh {
+		recs, err := m.tx.Records(ctx, []uuid.UUID{r.id})
+		if err != nil {
+			return err
+		}
+		if len(recs) != 1 || recs[0].Status == Erased || !r.at.After(recs[0].ConfirmedAt) && r.confirmations <= recs[0].Confirmations {
+			continue
+		}
+		at, n := recs[0].ConfirmedAt, max(r.confirmations, recs[0].Confirmations)
+		if r.at.After(at) {
+			at = r.at
+		}
+		if err := m.tx.SetConfirmed(ctx, r.id, at, n); err != nil {
+			return err
+		}
+		entry := AuditEntry{At: m.now, Verb: VerbImport, Subject: r.id, Revision: recs[0].Revision, Space: recs[0].Space,
+			Detail: map[string]string{"confirmed_at": at.Format(time.RFC3339Nano), "confirmations": strconv.Itoa(n)}}
+		if err := m.tx.Audit(ctx, m.c, entry); err != nil {
 			return err
 		}
 	}

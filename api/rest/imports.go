@@ -71,6 +71,7 @@ var importDescriptions = map[string]string{
 	"Restore.revision":      "Its revision; 1 where not all versions are given.",
 	"Restore.successor":     "Id of the memory that superseded it, in this export or an earlier one.",
 	"Restore.seen":          "The state of the code its writer had.",
+	"Restore.refresh":       "Where the memory is there and was confirmed earlier, or less often, it takes that over; nothing else changes.",
 	"Restore.attached":      "Its elements with the reasons; in place of elements. One that the model does not have is kept as one that left it.",
 	"Restore.doubts":        "Its flags verify and disputed.",
 	"Restore.versions":      "Every version, the current one included.",

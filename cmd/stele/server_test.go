@@ -144,8 +144,9 @@ var onServer = []struct {
 	{"export markdown", []string{"OUT"}, `Exported 1 memory`, exitDone},
 	{"export json", []string{"-"}, `Tea is hot`, exitDone},
 	{"import markdown", []string{"OUT"}, `Imported 0 memories \(1 known\)`, exitDone},
+	{"sync", []string{"SYNC"}, `1 memory in .*: 1 written`, exitDone},
 	{"import json", []string{"-"}, `it is no JSON export of Stele`, exitFailed},
-	{"import memsearch", []string{"OUT"}, `there is no day of memsearch`, exitFailed},
+	{"import memsearch", []string{"OUT"}, `there is no day of memsearch`, exitNo},
 	{"import claude-mem", []string{"MODEL"}, `neither a database nor an export of claude-mem`, exitFailed},
 	{"forget", []string{"Tea"}, `Retired m-`, exitDone},
 	{"restore", []string{"HANDLE"}, `Restored m-`, exitDone},
@@ -217,7 +218,7 @@ func TestEveryCommandKnowsOfServers(t *testing.T) {
 	s := serveTest(t)
 	variables := map[string]string{
 		"STELE_SERVER": s.url, "STELE_TOKEN": s.token(t, memory.TokenRequest{Name: "kim", Role: memory.RoleAdmin}),
-		"STELE_PROJECT": "shop", "STELE_DATABASE_URL": nowhere,
+		"STELE_PROJECT": "shop", "STELE_DATABASE_URL": nowhere, "STELE_DATA_DIR": t.TempDir(),
 	}
 	dir := t.TempDir()
 	model, adrs := filepath.Join(dir, "workspace.dsl"), filepath.Join(dir, "adr")
@@ -236,6 +237,8 @@ func TestEveryCommandKnowsOfServers(t *testing.T) {
 				arg = model
 			case "ADRS":
 				arg = adrs
+			case "SYNC":
+				arg = filepath.Join(dir, "sync")
 			case "OUT":
 				arg = filepath.Join(dir, "out")
 			case "HANDLE":

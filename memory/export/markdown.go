@@ -99,6 +99,13 @@ func pageOf(r Record) newest {
 	return out
 }
 
+// FileOf gives the path of a memory's file below the folder of an export, and what stands in it.
+func FileOf(m memory.Memory) (name string, text []byte, err error) {
+	m = cleaned(m)
+	text, err = page(m, m.Content)
+	return path.Join(kindFolder(m.Kind), fileName(m)), text, err
+}
+
 // version is an older text of a memory.
 type version struct {
 	Handle string `json:"handle"`

@@ -141,7 +141,9 @@ func (p *past) trail(b *pgx.Batch) {
 			if n, err := strconv.Atoi(confirmations); err == nil {
 				r.Confirmations = n
 			}
-			r.Unreviewed = verb != memory.VerbPromote && (r.Origin == memory.FromImport || r.Origin == memory.FromHook)
+			if verb != memory.VerbImport {
+				r.Unreviewed = verb == memory.VerbUnconfirm && (r.Origin == memory.FromImport || r.Origin == memory.FromHook)
+			}
 		case memory.VerbSupersede:
 			r.Status = memory.Superseded
 		case memory.VerbRetire:

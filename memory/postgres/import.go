@@ -97,6 +97,14 @@ func (t *tx) Holders(ctx context.Context, ids []uuid.UUID, handles []string) ([]
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[memory.Holder])
 }
 
+// SetConfirmed says when a memory was last confirmed, and how often.
+func (t *tx) SetConfirmed(_ context.Context, id uuid.UUID, at time.Time, confirmations int) error {
+	b := &pgx.Batch{}
+	b.Queue(`UPDATE memories SET confirmed_at = $3, confirmations = $4 WHERE org_id = $1 AND memory_id = $2`, t.org, id, at, confirmations)
+	t.pipeline.later(b)
+	return nil
+}
+
 // KeepKeys keeps that records of these keys were merged.
 func (t *tx) KeepKeys(_ context.Context, space int32, merged map[string]uuid.UUID) error {
 	hashes, ids := make([][]byte, 0, len(merged)), make([]uuid.UUID, 0, len(merged))
