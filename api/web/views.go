@@ -55,7 +55,8 @@ type screen struct {
 	Base    string // address of the project's pages, without a slash at the end
 	User    string
 	Role    memory.Role
-	Here    string // address of this page
+	Here    string // address of this page, "/" when a form led to it
+	Path    string // of this page, below that of the project
 	Theme   string
 	Version string
 	Data    any
@@ -67,6 +68,7 @@ func (v *visit) show(code int, page, title string, data any) error {
 	if v.r.Method != http.MethodGet {
 		s.Here = "/"
 	}
+	_, s.Path, _ = strings.Cut(strings.TrimPrefix(v.r.URL.EscapedPath(), "/p/"), "/")
 	if v.project.Name != "" {
 		s.Project, s.Base = v.project.Name, "/p/"+url.PathEscape(v.project.Name)
 	}
@@ -120,9 +122,7 @@ type tab struct {
 }
 
 func tabOf(s screen, page, name string) tab {
-	at := s.Base + "/" + page
-	here, _, _ := strings.Cut(s.Here, "?")
-	return tab{Name: name, Address: at, Here: here == at || page != "" && strings.HasPrefix(here, at+"/")}
+	return tab{Name: name, Address: s.Base + "/" + page, Here: s.Path == page || page != "" && strings.HasPrefix(s.Path, page+"/")}
 }
 
 // assets are the static files by name, each with a part of its hash, so that browsers keep them for good.
