@@ -106,6 +106,7 @@ func (s *Service) draft(c Caller, r RememberRequest) (*draft, error) {
 		return nil, err
 	}
 	d.unreviewed = c.Door == FromImport || c.Door == FromHook
+	d.warnTemporary(c)
 	return d, nil
 }
 
