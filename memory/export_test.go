@@ -9,35 +9,6 @@ import (
 	"github.com/stele-dev/stele/drift"
 )
 
-// Corpus is memories for a full scan, the definition of what recall returns.
-type Corpus struct{ documents corpus }
-
-// NewCorpus indexes records in memory.
-func NewCorpus(records []Record) Corpus { return Corpus{newCorpus(records)} }
-
-// Scanned is one result of a full scan.
-type Scanned struct {
-	Handle string
-	Score  float64
-}
-
-// Scan ranks every memory of the corpus for a query; text is empty to browse.
-func (c Corpus) Scan(s Search, terms []string) []Scanned {
-	s.Browse = terms == nil
-	if !s.Browse {
-		n, df := c.documents.frequencies(s, terms)
-		s.Words = s.Ranking.Weigh(terms, n, df)
-	}
-	found := c.documents.scan(s)
-	s.Best = s.best(found)
-	best := s.rank(found)
-	out := make([]Scanned, 0, s.Limit)
-	for _, b := range best[:min(len(best), s.Limit)] {
-		out = append(out, Scanned{b.Handle, b.score})
-	}
-	return out
-}
-
 var (
 	Family     = family
 	IndexTerms = func(m Memory) Index { return IndexOf(&m) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stele-dev/stele/embedding"
 	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/postgres/embedded"
@@ -23,9 +24,10 @@ import (
 )
 
 func (a *app) benchCommand() *cobra.Command {
-	c := &cobra.Command{Use: "bench", Short: "Measure recall, and alarms about what is out of date", Args: cobra.NoArgs, RunE: a.group,
+	c := &cobra.Command{Use: "bench", Short: "Measure recall, its speed, and alarms about what is out of date", Args: cobra.NoArgs, RunE: a.group,
 		Example: "  stele bench retrieval --data testdata/retrieval"}
-	c.AddCommand(a.needsDatabase(a.benchRetrievalCommand()), a.needsDatabase(a.benchContextCommand()), a.benchStalenessCommand())
+	c.AddCommand(a.needsDatabase(a.benchRetrievalCommand()), a.needsDatabase(a.benchContextCommand()), a.needsDatabase(a.benchRecallCommand()),
+		a.benchStalenessCommand())
 	return c
 }
 
@@ -141,6 +143,23 @@ func (a *app) benchRetrieval(ctx context.Context, set *retrieval.Set, ranking *m
 // inScratch measures something in a database of its own, with a provider of embeddings ("" is the configured one), and shows how many
 // of what are done.
 func (a *app) inScratch(ctx context.Context, provider, what string, measured func(context.Context, *postgres.DB, measure.Options) error) error {
+	show, clean := a.progress("measuring", what)
+	defer clean()
+	return a.withScratch(ctx, provider, postgres.Scratch{}, func(ctx context.Context, s opened) error {
+		return measured(ctx, s.db, measure.Options{Store: s.store, Embedder: s.embedder, Progress: show})
+	})
+}
+
+// opened is an empty database with what the domain needs beside it.
+type opened struct {
+	db       *postgres.DB
+	owner    string // address
+	store    *store.Store
+	embedder embedding.Provider
+}
+
+// withScratch makes an empty database where the configuration says, and removes it when work is done. at says what it is for.
+func (a *app) withScratch(ctx context.Context, provider string, at postgres.Scratch, work func(context.Context, opened) error) error {
 	c, err := a.load()
 	if err != nil {
 		return err
@@ -157,14 +176,13 @@ func (a *app) inScratch(ctx context.Context, provider, what string, measured fun
 		return err
 	}
 	defer where.done()
-	show, clean := a.progress("measuring", what)
-	defer clean()
 	master, err := secret.GenerateMaster()
 	if err != nil {
 		return err
 	}
-	return postgres.InEmptyScratch(ctx, where.Admin, where.Owner, where.App, func(ctx context.Context, db *postgres.DB) error {
-		return measured(ctx, db, measure.Options{Store: store.New(db, master), Embedder: embedder, Progress: show})
+	at.AdminURL, at.OwnerURL, at.AppURL = where.Admin, where.Owner, where.App
+	return postgres.InEmptyScratch(ctx, at, func(ctx context.Context, db *postgres.DB, owner string) error {
+		return work(ctx, opened{db, owner, store.New(db, master), embedder})
 	})
 }
 

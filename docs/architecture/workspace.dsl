@@ -177,6 +177,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/internal/retrieval/measure"
                         }
                     }
+                    benchrecall = component "Load bench" "Loads invented memories into a database of its own, puts a mixed load on the domain, says where the time goes." "Go" {
+                        properties {
+                            path "/internal/bench/recall"
+                        }
+                    }
                     embedding = component "Embedding" "The seam to sentence encoders; everything works without one." "Go" {
                         properties {
                             path "/embedding"
@@ -463,6 +468,16 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.measure -> stele.program.embedding "Hands on which encoder to use"
         stele.program.measure -> stele.program.c4 "Makes the models of a set"
         stele.program.measure -> stele.program.problem "Refuses tasks about no element"
+        stele.program.cli -> stele.program.benchrecall "Measures speed"
+        stele.program.benchrecall -> stele.program.memory "Asks, remembers, confirms"
+        stele.program.benchrecall -> stele.program.session "Starts and finishes work sessions"
+        stele.program.benchrecall -> stele.program.hook "Tells of prompts and edits"
+        stele.program.benchrecall -> stele.program.store "Loads memories"
+        stele.program.benchrecall -> stele.program.postgres "Asks how busy the database was, tidies it"
+        stele.program.benchrecall -> stele.program.embedding "Times the encoder"
+        stele.program.benchrecall -> stele.program.terms "Takes the words of questions"
+        stele.program.benchrecall -> stele.program.c4 "Makes models"
+        stele.program.benchrecall -> stele.program.problem "Says which share is none"
         stele.program.retrieval -> stele.program.terms "Compares the words of questions and memories"
         stele.program.retrieval -> stele.program.problem "Says which line of a set is wrong"
         stele.program.uselite -> stele.program.embedding "Is a provider"

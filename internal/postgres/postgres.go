@@ -47,6 +47,8 @@ type Config struct {
 	// BeforeMigrate runs before migrations are applied to a database that holds data, with the versions it goes from
 	// and to; an error keeps the database as it is. Used for a backup.
 	BeforeMigrate func(ctx context.Context, from, to int64) error
+	// Tracer is told of every statement; for measurements. It may be nil.
+	Tracer pgx.QueryTracer
 }
 
 func (c Config) withDefaults() Config {
@@ -91,6 +93,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		pc.BeforeConnect = func(ctx context.Context, _ *pgx.ConnConfig) error { return cfg.BeforeConnect(ctx) }
 	}
 	pc.AfterConnect = inspectConnection
+	pc.ConnConfig.Tracer = cfg.Tracer
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, unreachable(err)

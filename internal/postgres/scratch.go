@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,17 +131,41 @@ func InScratch(ctx context.Context, inst installation.Installation, adminURL, fi
 	})
 }
 
+// Scratch says where an empty database may be made, and what for.
+type Scratch struct {
+	AdminURL, OwnerURL, AppURL string
+	// Suffix is what its name ends in, so that several may be there at once; "_bench" when empty.
+	Suffix string
+	// Tracer is told of every statement that DB sends; may be nil.
+	Tracer pgx.QueryTracer
+}
+
 // InEmptyScratch makes an empty database of its own beside the one that the addresses name, migrated, runs work on it as
-// stele_app, and drops it, as InScratch does.
-func InEmptyScratch(ctx context.Context, adminURL, ownerURL, appURL string, work func(context.Context, *DB) error) error {
-	return inScratch(ctx, adminURL, "_bench", func(scratch string) error {
-		db, err := Open(ctx, Config{URL: inDatabase(appURL, scratch), OwnerURL: inDatabase(ownerURL, scratch)})
+// stele_app, and drops it, as InScratch does. work is also told the owner's address of it.
+func InEmptyScratch(ctx context.Context, s Scratch, work func(ctx context.Context, db *DB, ownerURL string) error) error {
+	return inScratch(ctx, s.AdminURL, cmp.Or(s.Suffix, "_bench"), func(scratch string) error {
+		owner := inDatabase(s.OwnerURL, scratch)
+		db, err := Open(ctx, Config{URL: inDatabase(s.AppURL, scratch), OwnerURL: owner, Tracer: s.Tracer})
 		if err != nil {
 			return err
 		}
 		defer db.Close()
-		return work(ctx, db)
+		return work(ctx, db, owner)
 	})
+}
+
+// Vacuum does at once what PostgreSQL does by itself in a while after much was written: it takes statistics, and notes which pages
+// need not be looked at to know what is visible.
+func Vacuum(ctx context.Context, ownerURL string) error {
+	conn, err := connectOwner(ctx, ownerURL)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, `VACUUM (ANALYZE, SKIP_LOCKED)`); err != nil {
+		return fmt.Errorf("vacuum: %w", err)
+	}
+	return nil
 }
 
 // inDatabase is an address with another database.
