@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,11 +91,13 @@ func TestKeysClearDoubts(t *testing.T) {
 	b.presses("?")
 	b.does("see the keys", chromedp.WaitVisible(`//details[@open]//li[contains(., "snooze")]`, chromedp.BySearch))
 
-	// What a person would press, in turn, for each reason. An edit goes on in the field that it opens.
-	plan := map[string]string{"stale": "crxds", "expired": "rx", "dangling_link": "xe", "drifted": "cs", "disputed": "crsxec", "conflict": "r", "unreviewed": "c"}
+	// What a person would press, in turn, for each reason. An edit goes on in the field that it opens; T decides about a whole cause with a reason, m merges
+	// a pair, both by buttons that Tab comes to.
+	plan := map[string]string{"stale": "crxds", "expired": "rx", "dangling_link": "xe", "drifted": "T", "disputed": "crsxec", "conflict": "m", "unreviewed": "c"}
 	did := map[string]int{}
-	decided, open := 0, 20
-	for ; open > 0 && decided < 30; decided++ {
+	var settled []int // items, by decision
+	open, decided := 20, 0
+	for open > 0 && len(settled) < 30 {
 		reason := eval[string](b, currentItem+`.querySelector(".flag").classList[1]`)
 		if len(plan[reason]) == 0 {
 			t.Fatalf("nothing is planned for %q", reason)
@@ -108,37 +111,51 @@ func TestKeysClearDoubts(t *testing.T) {
 		if plan[reason] = plan[reason][1:]; plan[reason] == "" && reason == "disputed" {
 			plan[reason] = "c" // what was disputed on the way comes back as that
 		}
-		b.presses(key)
 		did[key]++
+		settled = append(settled, 1)
+		switch key {
+		case "T":
+			b.tabsTo(`#together [name=reason]`)
+			b.presses("looked at both")
+			b.tabsTo(`#together [value=confirm]`)
+			b.does("decide about all", chromedp.KeyEvent(kb.Enter))
+			settled[len(settled)-1] = 2
+		case "m":
+			b.tabsTo(`.merge [name=into]`)
+			b.does("merge", chromedp.KeyEvent(kb.Enter))
+		default:
+			b.presses(key)
+		}
+		decided += settled[len(settled)-1]
 		switch key {
 		case "e":
 			b.does("write", chromedp.WaitVisible(`details.edit[open] textarea:focus`), chromedp.KeyEvent(" It was looked at."), chromedp.KeyEvent(kb.Tab+kb.Tab+kb.Enter))
 			open--
 		case "d": // one doubt less, and a dispute more
 		default:
-			open--
+			open -= settled[len(settled)-1]
 		}
-		b.does(fmt.Sprintf("after %s on %s", key, reason), reads(fmt.Sprintf("%d of ", decided+1)))
+		b.does(fmt.Sprintf("after %s on %s", key, reason), reads(fmt.Sprintf("%d of ", decided)))
 		if eval[bool](b, `!!document.querySelector(".crumbs")`) {
 			b.does("go back to the queue", chromedp.Focus(`.crumbs a`), chromedp.KeyEvent(kb.Enter), chromedp.WaitNotPresent(`.crumbs`))
 			b.does("see the rest", reads(" of "))
 		}
 	}
 	b.does("see nothing", reads("Nothing is open"))
-	for _, key := range "cdrexs" {
+	for _, key := range "cdrexsTm" {
 		if did[string(key)] == 0 {
 			t.Errorf("%c was never pressed", key)
 		}
 	}
 	past, err := w.service.ReviewHistory(b.ctx, w.acme.Caller, review.HistoryRequest{Limit: review.MaxLimit})
 	w.must(err)
-	if len(past.Decisions) != decided || decided < 20 {
-		t.Fatalf("%d decisions of %d keys", len(past.Decisions), decided)
+	if len(past.Decisions) != len(settled) || decided <= 20 {
+		t.Fatalf("%d decisions about %d items, by %d presses", len(past.Decisions), decided, len(settled))
 	}
-	for left := decided - 1; left >= 0; left-- {
+	for _, n := range slices.Backward(settled) {
 		b.presses("u")
-		if left > 0 {
-			b.does("undo", reads(fmt.Sprintf("%d of ", left)))
+		if decided -= n; decided > 0 {
+			b.does("undo", reads(fmt.Sprintf("%d of ", decided)))
 		}
 	}
 	b.does("see all again", reads("20 open items"))
@@ -333,7 +350,7 @@ func TestActionsByPointer(t *testing.T) {
 	b.clean("actions")
 }
 
-// A decision about very many is held back until it has a reason.
+// A decision about very many is held back until it has a reason; all of it goes by keyboard, and so does the way back.
 func TestBulkAsksForAReason(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -350,10 +367,14 @@ func TestBulkAsksForAReason(t *testing.T) {
 	b.presses("c")
 	b.presses("o")
 	b.sees("All 11 together")
-	b.does("retire without a reason", chromedp.Click(`#together [value=retire]`), chromedp.WaitVisible(`[role=alert]`))
-	b.does("say why", chromedp.SendKeys(`#together input[name=reason]`, "the ports are free"), chromedp.Click(`#together [value=retire]`))
-	b.does("see it done", reads("11 of 11 decided"), reads("Nothing is open"))
-	b.mu.Lock()
-	b.complaints = nil // the browser tells of the answer 400, which was meant
-	b.mu.Unlock()
+	b.tabsTo(`#together [value=retire]`)
+	b.does("retire without a reason", chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(`[role=alert]`))
+	b.forgives()
+	b.tabsTo(`#together [name=reason]`)
+	b.presses("the ports are free")
+	b.tabsTo(`#together [value=retire]`)
+	b.does("retire with one", chromedp.KeyEvent(kb.Enter), reads("11 of 11 decided"), reads("Nothing is open"))
+	b.presses("u")
+	b.does("take all back", reads("11 open items of 1 cause"))
+	b.clean("a bulk decision")
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/stele-dev/stele/memory"
 )
@@ -189,6 +190,13 @@ func (b *tab) clean(what string) {
 	b.complaints = nil
 }
 
+// forgives forgets what the browser complained about: it tells of answers such as 400, which were meant.
+func (b *tab) forgives() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.complaints = nil
+}
+
 func (b *tab) does(what string, actions ...chromedp.Action) {
 	b.t.Helper()
 	ctx, done := context.WithTimeout(b.ctx, stepTime)
@@ -222,6 +230,18 @@ func (b *tab) presses(keys string) {
 	for _, key := range keys {
 		b.does("press "+string(key), chromedp.KeyEvent(string(key)))
 	}
+}
+
+// tabsTo presses Tab until something has the focus, so that it is known to be reached without a pointer.
+func (b *tab) tabsTo(selector string) {
+	b.t.Helper()
+	for range 300 {
+		b.does("press Tab", chromedp.KeyEvent(kb.Tab))
+		if eval[bool](b, fmt.Sprintf(`document.activeElement.matches(%q)`, selector)) {
+			return
+		}
+	}
+	b.t.Fatalf("Tab never comes to %s", selector)
 }
 
 // sees waits for words somewhere in the main part of a page.

@@ -18,7 +18,7 @@ func TestSettingsPage(t *testing.T) {
 	_, err := w.service.ChangeDriftSettings(t.Context(), w.acme.Caller, memory.DriftSettingsChange{Badge: &on})
 	w.must(err)
 	agent, reviewer := w.visit(w.acme, memory.RoleAgent), w.visit(w.acme, memory.RoleReviewer)
-	agent.get("/p/shop/settings").shows(t, w.acme.Project.String(), "1 live", "1 × note", "words alone", "This project is told of them", "are shown to reviewers", "!/v1/badges/", "!Leave them out", "!id=\"tokens\"", "!the admin")
+	agent.get("/p/shop/settings").shows(t, w.acme.Project.String(), "1 live", "1&nbsp;×&nbsp;note", "words alone", "This project is told of them", "are shown to reviewers", "!/v1/badges/", "!Leave them out", "!id=\"tokens\"", "!the admin")
 	reviewer.get("/p/shop/settings").shows(t, "/v1/badges/"+w.acme.Org.String(), "Leave them out", "the default branch of the repository", "!id=\"tokens\"")
 
 	if p := agent.post("/p/shop/settings/organization", url.Values{"organization": {"out"}}); p.status != http.StatusForbidden {
