@@ -66,7 +66,7 @@ since becomes what it was, byte for byte. In the end the program that the client
 - **Other memories** that would speak to the agent too are named, with what switches them off.
 - ` + "`--observe`" + ` lets hooks note what they would say and say nothing, for a week of trial. ` + "`--no-mcp`" + ` writes hooks only, so that no tool takes up context.
   ` + "`--guard ask`" + ` asks before an edit where another session works alone. All three are for clients with hooks.
-- What undoes an installation is kept beside the master key, in the folder ` + "`clients`" + `: the changes, not the files.
+- What undoes an installation is kept in ` + "`~/.local/state/stele/clients`" + ` (or where ` + "`XDG_STATE_HOME`" + ` says): the changes, not the files.
 - [` + "`stele doctor`" + `](../doctor.md) tells when a client starts a program that is not there any more.
 `)
 	return b.String()

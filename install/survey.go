@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"time"
 )
 
 // State is how one client stands with Stele.
@@ -22,7 +23,8 @@ type Installed struct {
 	Command string   // of the hook of the first event, as the file says
 	Program string   // that the hooks, else the server, start
 	Observe bool
-	Version string // of the program that installed it; "" where that is not known
+	Version string    // of the program that installed it; "" where that is not known
+	At      time.Time // when it was installed, or last changed; zero where that is not known
 }
 
 // Missing tells whether the program that is started is not there. A bare name is looked for on the path.
@@ -105,7 +107,7 @@ func Look(c Client, env Environment, scope Scope) (Installed, bool) {
 		folder = env.Project
 	}
 	if r, err := readRecord(env.State, c.ID, scope, folder); err == nil {
-		i.Version = r.Version
+		i.Version, i.At = r.Version, r.At
 	}
 	return i, len(i.Files) > 0
 }

@@ -226,8 +226,8 @@ func (d *tomlDocument) drop(lines [][2]int) {
 
 // verify reads the text anew and makes sure that nothing beside the table of a path changed.
 func (d *tomlDocument) verify(before map[string]any, path []string) error {
-	if err := d.parse(); err != nil {
-		return fmt.Errorf("%w: %w", errNotATable, err)
+	if d.parse() != nil { // it could be read before, so what is wrong is where the table went
+		return errNotATable
 	}
 	if after := without(d.values, path); !reflect.DeepEqual(before, after) {
 		return fmt.Errorf("%w: the edit would have changed other settings", errNotATable)

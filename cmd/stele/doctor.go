@@ -103,10 +103,6 @@ func (x *examination) probes(deep bool) []doctor.Probe {
 	return slices.Concat(x.machine(), chain(deep), x.agents())
 }
 
-// agents are the probes of the programs that use stele on this machine: which clients it is installed in, whether their
-// hooks arrive. Each needs "settings" at most, and says itself what it cannot tell.
-func (x *examination) agents() []doctor.Probe { return nil }
-
 // reads tells whether there is data to look through.
 func (x *examination) reads(checks []doctor.Check) bool {
 	return x.backend != nil && x.backend.store != nil && !slices.ContainsFunc(checks, func(c doctor.Check) bool {

@@ -121,7 +121,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, env, err := a.machine(cmd.Context())
+			_, env, err := a.clientHost(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -158,8 +158,8 @@ func clientIDs() []string {
 	return out
 }
 
-// machine is where clients are configured, with the settings of this program. Nothing of the domain is opened.
-func (a *app) machine(ctx context.Context) (config.Config, install.Environment, error) {
+// clientHost is where clients are configured, with the settings of this program. Nothing of the domain is opened.
+func (a *app) clientHost(ctx context.Context) (config.Config, install.Environment, error) {
 	c, err := a.load()
 	if err != nil {
 		return c, install.Environment{}, err
@@ -172,9 +172,8 @@ func (a *app) machine(ctx context.Context) (config.Config, install.Environment, 
 		OS: runtime.GOOS, Home: a.environment.Variables[home], Variables: a.environment.Variables,
 		Search: func(program string) bool { _, err := exec.LookPath(program); return err == nil },
 	}
-	// Beside the master key: a folder of the person's own, which the database's is not for root.
-	if c.MasterKeyFile != "" {
-		env.State = filepath.Join(filepath.Dir(c.MasterKeyFile), "clients")
+	if a.stateDir != "" {
+		env.State = filepath.Join(a.stateDir, "clients")
 	}
 	dir, err := a.folder()
 	if err != nil {
@@ -195,12 +194,12 @@ func (a *app) install(ctx context.Context, id string, f installFlags) error {
 	if err != nil {
 		return err
 	}
-	c, env, err := a.machine(ctx)
+	c, env, err := a.clientHost(ctx)
 	if err != nil {
 		return err
 	}
 	if env.State == "" {
-		return problem.New(problem.Unavailable, "HOME", "there is no home folder, so what undoes the installation cannot be kept", "set HOME", "set STELE_MASTER_KEY_FILE to a file in a folder of your own")
+		return problem.New(problem.Unavailable, "HOME", "there is no home folder, so what undoes the installation cannot be kept", "set HOME", "set XDG_STATE_HOME to a folder of your own")
 	}
 	o := install.Options{Scope: f.scope(), Version: thisBuild().Version, Observe: f.observe, NoMCP: f.noMCP, Guard: f.guard}
 	if o.Binary, err = ownPath(); err != nil {
@@ -383,7 +382,7 @@ func levelFlag(s install.Scope) string {
 
 // listClients says which clients are here, and how they stand.
 func (a *app) listClients(ctx context.Context) error {
-	_, env, err := a.machine(ctx)
+	_, env, err := a.clientHost(ctx)
 	if err != nil {
 		return err
 	}
