@@ -46,7 +46,7 @@ func TestCodeThenAndNow(t *testing.T) {
 	lost := w.remember(w.acme, memory.RememberRequest{Content: "nothing is lost", Paths: []string{"api/lost.go"}, Seen: &memory.Seen{Commit: then}})
 	v.get("/p/shop/memories/"+lost.Handle+"/code").shows(t, "the repository here does not have it")
 	unseen := w.remember(w.acme, memory.RememberRequest{Content: "nobody looked", Scope: memory.Organization})
-	v.get("/p/shop/memories/"+unseen.Handle+"/code").shows(t, "written against no known commit")
+	v.get("/p/shop/memories/"+unseen.Handle+"/code").shows(t, "is about no files that are known")
 	if n := len(asked); n != 2 {
 		t.Errorf("asked %d times", n)
 	}

@@ -13,9 +13,9 @@ import (
 func (a *app) changesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "changes HANDLE", Short: "Show what the code of a memory said when it was written", Args: cobra.ExactArgs(1),
-		Long: "Show what happened to the code that a memory is about since it was written or last\n" +
-			"confirmed: commits, and the lines before and after. It reads the repository that\n" +
-			"you are in; the server keeps no code.",
+		Long: "Show what happened to the code that a memory is about since it was written or\n" +
+			"last confirmed: commits, and the lines before and after. It reads the repository\n" +
+			"that you are in; the server keeps no code.",
 		Example: "  stele changes m-7k3f9qa", ValidArgsFunction: a.completeHandles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

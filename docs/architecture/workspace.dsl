@@ -566,7 +566,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.drift -> stele.program.problem "Says what cannot be compared"
         stele.program.cli -> stele.program.draft "Has a model proposed"
         stele.program.since -> stele.program.git "Reads commits, changes and texts"
-        stele.program.since -> stele.program.c4model "Tells which files a pattern means"
+        stele.program.since -> stele.program.c4 "Tells which files a pattern means"
         stele.program.cli -> stele.program.since "Compares the code of a memory"
         stele.program.http -> stele.program.since "Shows code then and now"
         stele.program.draft -> stele.program.drift "Asks what a model has to explain, and compares its proposal"
