@@ -47,18 +47,11 @@ func read(text []byte, codex *codexState) []entry {
 	out[0].turn = name(l.UUID)
 	var blocks []block
 	var plain string
-	if json.Unmarshal(l.Message.Content, &plain) == nil {
+	if len(l.Message.Content) > 0 && l.Message.Content[0] == '"' && json.Unmarshal(l.Message.Content, &plain) == nil {
 		blocks = []block{{Type: "text", Text: plain}}
 	} else {
-		var raw []json.RawMessage
-		if !decode(l.Message.Content, &raw) {
+		if !decode(l.Message.Content, &blocks) {
 			return out
-		}
-		for _, r := range raw {
-			var b block
-			if decode(r, &b) {
-				blocks = append(blocks, b)
-			}
 		}
 	}
 	for _, b := range blocks {

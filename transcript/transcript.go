@@ -19,8 +19,8 @@ import (
 // Bounds of reading, in bytes.
 const (
 	maxHead = 128 << 10 // of the beginning, for what was asked first and whose conversation is gone on with
-	maxTail = 2 << 20   // of the end: what an agent does in an hour, read in a few hundredths of a second
-	maxLine = 1 << 20   // of a line; a longer one holds a picture or the text of a file
+	maxTail = 1 << 20   // of the end: what an agent does in half an hour, read in a few hundredths of a second
+	maxLine = 512 << 10 // of a line; a longer one holds a picture or the text of a file
 	maxText = 64 << 10  // of one text
 	maxSaid = 256 << 10 // of what was said; the end of it counts
 	maxList = 200       // entries of a list
@@ -150,7 +150,7 @@ type Conversation struct {
 	Request string // what the person wrote
 }
 
-// Read reads the beginning and the last two megabytes of a conversation. Said and Request are what follows the place since; session is
+// Read reads the beginning and the last megabyte of a conversation. Said and Request are what follows the place since; session is
 // the client's id of the conversation. It gives ErrUnusable where there is none.
 func Read(path, session string, since int64) (Conversation, error) {
 	f, err := open(path)
@@ -184,6 +184,22 @@ func Read(path, session string, since int64) (Conversation, error) {
 	}
 	d.Said, d.Request = d.said.String(), d.request.String()
 	return d.Conversation, nil
+}
+
+// Earlier gives the client's id of the conversation that one goes on from, by its beginning; "" where there is none.
+func Earlier(path, session string) string {
+	f, err := open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	earlier := ""
+	for _, e := range entries(f.lines(0, min(maxHead, f.size))) {
+		if e.session != "" && e.session != session {
+			earlier = e.session
+		}
+	}
+	return earlier
 }
 
 // digest collects a Conversation.

@@ -74,7 +74,7 @@ func TestLongConversation(t *testing.T) {
 	for range 30 {
 		text.WriteString(`{"type":"user","message":{"content":"` + strings.Repeat("x", 200<<10) + `"}}` + "\n")
 	}
-	text.WriteString(`{"type":"user","message":{"content":"` + strings.Repeat("y", 1<<20) + `"}}` + "\n")
+	text.WriteString(`{"type":"user","message":{"content":"` + strings.Repeat("y", 600<<10) + `"}}` + "\n")
 	whole := text.Len() + len(`{"type":"assistant","uuid":"b","message":{"content":[{"type":"text","text":"Done \xff."}]}}`) - 3 + 1
 	text.WriteString("{\"type\":\"assistant\",\"uuid\":\"b\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"Done \xff.\"}]}}\n")
 	text.WriteString(`{"type":"assistant","uuid":"c","message":{"content":[{"type":"text","text":"not whole`)
@@ -133,6 +133,18 @@ func TestFindTurn(t *testing.T) {
 	}
 	if got, _, _ := transcript.FindTurn(stored(t, "claude.jsonl"), "u-9"); !slices.Equal(got.Edited, []string{"/srv/shop/api/refund.go"}) {
 		t.Errorf("edited %v", got.Edited)
+	}
+}
+
+func TestEarlier(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"claude.jsonl", "codex.jsonl"} {
+		if got := transcript.Earlier(stored(t, file), "now"); got != "before" {
+			t.Errorf("%s: %q", file, got)
+		}
+	}
+	if got := transcript.Earlier("/nowhere.jsonl", "now"); got != "" {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -46,7 +46,6 @@ type service interface {
 	List(ctx context.Context, c memory.Caller, r memory.ListRequest) (memory.ListResponse, error)
 	Timeline(ctx context.Context, c memory.Caller, ref string, limit int) (memory.TimelineResponse, error)
 	History(ctx context.Context, c memory.Caller, ref string) (memory.HistoryResponse, error)
-	CodeSpan(ctx context.Context, c memory.Caller, ref string) (memory.CodeSpan, error)
 	Usage(ctx context.Context, c memory.Caller, ref string) (memory.Usage, error)
 	Context(ctx context.Context, c memory.Caller, r memory.ContextRequest) (memory.ContextResponse, error)
 	Why(ctx context.Context, c memory.Caller, path string, line int) (memory.WhyResponse, error)
@@ -105,12 +104,14 @@ type app struct {
 	dir         string // working folder
 	cacheDir    string // of what can be made again; "" keeps nothing
 	stateDir    string // of what hooks keep on this machine; "" keeps nothing
-	json        bool
-	project     string
-	session     string
-	server      string
-	token       string
-	insecure    bool
+	// detached runs this program with other arguments in a process that outlives this one; nil runs nothing.
+	detached func(args ...string) error
+	json     bool
+	project  string
+	session  string
+	server   string
+	token    string
+	insecure bool
 
 	once   sync.Once
 	opened *backend
@@ -139,7 +140,7 @@ func newApp(in, out, errOut *os.File) *app {
 	if dir, err := os.UserCacheDir(); err == nil {
 		a.cacheDir = filepath.Join(dir, "stele")
 	}
-	a.stateDir = stateDir(a.environment)
+	a.stateDir, a.detached = stateDir(a.environment), runDetached
 	return a
 }
 

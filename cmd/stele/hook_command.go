@@ -300,12 +300,12 @@ func (t *telling) read(r *hook.Request) (edited []string, remembers bool, end in
 	if t.event != hook.Start && t.event != hook.Pause && t.event != hook.End || t.told.Transcript == "" {
 		return nil, false, 0
 	}
-	c, err := transcript.Read(t.told.Transcript, t.told.Session, t.state.Read[t.told.Transcript])
-	if err != nil {
+	if t.event == hook.Start {
+		r.Continues = transcript.Earlier(t.told.Transcript, t.told.Session)
 		return nil, false, 0
 	}
-	if t.event == hook.Start {
-		r.Continues = c.Earlier
+	c, err := transcript.Read(t.told.Transcript, t.told.Session, t.state.Read[t.told.Transcript])
+	if err != nil {
 		return nil, false, 0
 	}
 	r.Said, r.Asked = c.Said, c.Request
@@ -464,19 +464,27 @@ func (t *telling) missed(ctx context.Context, err error) {
 
 // wake starts the database for the next event, by a process of its own: nobody waits for it.
 func (t *telling) wake() {
-	if t.config.Server != "" || t.hooks().Lately("wake", wakeAgain) {
+	if t.detached == nil || t.config.Server != "" || t.hooks().Lately("wake", wakeAgain) {
 		return
 	}
 	t.hooks().Mark("wake")
+	if t.detached("hook", "wake") != nil {
+		t.entry.Reason += ", and cannot be started"
+	}
+}
+
+// runDetached runs this program in a process that outlives this one.
+func runDetached(args ...string) error {
 	self, err := os.Executable()
 	if err != nil {
-		return
+		return err
 	}
-	cmd := exec.Command(self, "hook", "wake") //nolint:noctx // it outlives this process
+	cmd := exec.Command(self, args...) //nolint:noctx // nobody waits for it
 	embedded.Detach(cmd)
-	if cmd.Start() == nil {
-		_ = cmd.Process.Release() // it is nobody's child any more
+	if err := cmd.Start(); err != nil {
+		return err
 	}
+	return cmd.Process.Release()
 }
 
 // drain reads what a client writes to a command that does not need it, so that the client can go on.
