@@ -109,6 +109,7 @@ var matrix = map[string]row{
 	"restore-memory":   {body: `{}`, want: ofShop.only(409, reviewers...)}, // it is live
 	"memory-history":   {want: ofShop},
 	"memory-usage":     {want: ofShop},
+	"memory-code":      {want: ofShop.with(statuses{agentToken: 404, agentOfShop: 404, reviewerToken: 404, adminToken: 404, adminOfShop: 404})}, // written against no commit
 	"memory-timeline":  {want: ofShop, sees: []string{"acme shop"}},
 	"timeline":         {query: "memory={memory}", want: ofShop, sees: []string{"acme shop"}},
 	"undo-author":      {body: `{"author":"nobody at all","since":"2001-01-01T00:00:00Z","dry_run":true}`, want: ofShop.only(200, reviewers...)},

@@ -22,6 +22,7 @@ import (
 	"github.com/stele-dev/stele/api/web"
 	"github.com/stele-dev/stele/doctor"
 	"github.com/stele-dev/stele/drift/github"
+	"github.com/stele-dev/stele/drift/since"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -42,6 +43,8 @@ type Options struct {
 	Webhook Webhook // what GitHub may call
 	// RunDrift has a project compared with its code soon; nil: this server reads no repositories.
 	RunDrift func(ctx context.Context, org, project uuid.UUID) error
+	// Code compares the code of a span in the copy of the repository that this server keeps; nil: it keeps none.
+	Code func(ctx context.Context, project uuid.UUID, span memory.CodeSpan) (since.Changes, error)
 	// Doctor is what an admin has the server examine besides the organization, in order. The organization is asked about once
 	// "database" and "schema" are good, as far as they are there, and before what needs "keys". Default: what Ready asks.
 	Doctor  []doctor.Probe
@@ -117,7 +120,7 @@ func New(o Options) (*Server, error) {
 	// These two hold no token, so that all who call them share one bound.
 	mux.Handle("POST /v1/webhooks/github", shared(http.HandlerFunc(o.Webhook.serve)))
 	mux.Handle("GET /v1/badges/{organization}/{project}/{secret}/{what}", shared(http.HandlerFunc(badges{o.Service}.serve)))
-	web.New(web.Options{Service: o.Service, Log: o.Log, Version: o.Version, Signed: gate.WrapBy, Limited: shared, RunDrift: o.RunDrift, Doctor: examined.run, Within: func(h http.Handler) http.Handler {
+	web.New(web.Options{Service: o.Service, Log: o.Log, Version: o.Version, Signed: gate.WrapBy, Limited: shared, RunDrift: o.RunDrift, Code: o.Code, Doctor: examined.run, Within: func(h http.Handler) http.Handler {
 		return noteUser(bounded(busy, web.Streams, m.refused, h))
 	}, Stream: gate.Stream, Admitted: gate.AdmittedBy, Done: s.stop}).Register(mux)
 	mux.HandleFunc("GET /healthz", s.health.live)

@@ -22,7 +22,7 @@ type Service struct {
 
 	rewriteDoubt   int // percent; 0 = never
 	promptsByWords bool
-	now          func() time.Time
+	now            func() time.Time
 }
 
 // Options of a Service; zero values mean the defaults.
@@ -38,8 +38,8 @@ type Options struct {
 	RewriteDoubt int
 	// PromptsByWords finds by words alone what hooks ask with the prompts of people, so that none leaves the process for a provider.
 	PromptsByWords bool
-	Branches     Branches         // sees whether a branch has a commit; default nobody does
-	Now          func() time.Time // the clock; default time.Now, cut to microseconds as PostgreSQL keeps them
+	Branches       Branches         // sees whether a branch has a commit; default nobody does
+	Now            func() time.Time // the clock; default time.Now, cut to microseconds as PostgreSQL keeps them
 }
 
 // defaultEmbedWait is the default of Options.EmbedWait.

@@ -174,6 +174,12 @@ func (c *Client) Usage(ctx context.Context, by memory.Caller, ref string) (memor
 	return read[memory.Usage](ctx, c, q, err)
 }
 
+// CodeSpan tells which code a memory is about and against which commit it was written.
+func (c *Client) CodeSpan(ctx context.Context, by memory.Caller, ref string) (memory.CodeSpan, error) {
+	q, err := onMemory(by, http.MethodGet, ref, nil, "code")
+	return read[memory.CodeSpan](ctx, c, q, err)
+}
+
 // Context finds the elements that a task is about.
 func (c *Client) Context(ctx context.Context, by memory.Caller, r memory.ContextRequest) (memory.ContextResponse, error) {
 	q, err := inProject(by, http.MethodPost, r, "context")

@@ -98,8 +98,8 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 			}
 		}
 	}
-	if len(ids) != 70 {
-		t.Errorf("there are %d operations, want 70: a new one needs its row in docs/rest.md", len(ids))
+	if len(ids) != 71 {
+		t.Errorf("there are %d operations, want 71: a new one needs its row in docs/rest.md", len(ids))
 	}
 	for name, s := range doc.Components.Schemas {
 		if s.Value.Description == "" {

@@ -88,6 +88,16 @@ func (a *API) lifecycle() {
 			out, err := a.service.Usage(ctx, x.caller, in.Memory)
 			return &answer[memory.Usage]{out}, err
 		})
+	add(a, endpoint{id: "memory-code", method: http.MethodGet, path: pathMemory + "/code", tag: tagLifecycle,
+		summary: "Where the code of a memory is",
+		description: "Gives the files that a memory is about, the commit it was written against, and that of the latest tracked run, so that whoever has the " +
+			"repository can see what happened between them. No code is kept here.",
+		answers: "What to compare."},
+		func(ctx context.Context, x *exchange, in *MemoryPath) (*answer[memory.CodeSpan], error) {
+			out, err := a.service.CodeSpan(ctx, x.caller, in.Memory)
+			out.Patterns = some(out.Patterns)
+			return &answer[memory.CodeSpan]{out}, err
+		})
 	type memoryTimeline struct {
 		MemoryPath
 

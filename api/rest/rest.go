@@ -53,6 +53,7 @@ type Service interface {
 	Restore(ctx context.Context, c memory.Caller, ref string) (memory.Memory, error)
 	History(ctx context.Context, c memory.Caller, ref string) (memory.HistoryResponse, error)
 	Usage(ctx context.Context, c memory.Caller, ref string) (memory.Usage, error)
+	CodeSpan(ctx context.Context, c memory.Caller, ref string) (memory.CodeSpan, error)
 	Timeline(ctx context.Context, c memory.Caller, ref string, limit int) (memory.TimelineResponse, error)
 	Undo(ctx context.Context, c memory.Caller, r memory.UndoRequest) (memory.UndoResponse, error)
 

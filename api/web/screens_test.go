@@ -59,6 +59,7 @@ var screens = []screen{ //nolint:gochecknoglobals // a table
 	{pattern: "GET /p/{project}/diagrams", path: inShop("diagrams"), sees: "Payment provider", signed: true},
 	{pattern: "GET /p/{project}/diagrams/{key}", path: inShop("diagrams/shop.api"), sees: "Checkout", signed: true, pictures: []picture{plain("diagram"), {"diagram-dark", 1280, "dark"}}},
 	{pattern: "GET /p/{project}/memories/{handle}", path: func(d *demo) string { return "/p/shop/memories/" + d.by["The provider answers twice"].Handle }, sees: "What happened", signed: true, pictures: []picture{plain("memory")}},
+	{pattern: "GET /p/{project}/memories/{memory}/code", path: func(d *demo) string { return "/p/shop/memories/" + d.by["The provider answers twice"].Handle + "/code" }, sees: "then and now", signed: true},
 	{pattern: "GET /p/{project}/recall", path: inShop("recall?q=payment+provider+answers+twice&limit=4&tokens=1500"), sees: "results", signed: true, pictures: []picture{plain("recall")}},
 	{pattern: "GET /p/{project}/review", path: inShop("review?all=1"), sees: "open items", signed: true, pictures: []picture{plain("review"), {"review-phone", 360, "light"}}},
 	{pattern: "GET /p/{project}/review/groups/{group}", path: func(d *demo) string { return "/p/shop/review/groups/" + d.group + "?all=1" }, sees: "What the run found", signed: true, pictures: []picture{{"review-cause", 1280, "dark"}}},

@@ -98,6 +98,7 @@ var functions = template.FuncMap{
 	"kind":     func(k memory.Kind) string { return strings.ReplaceAll(string(k), "_", " ") },
 	"title":    memory.TitleOf,
 	"line":     func(text any) string { return memory.Line(fmt.Sprint(text)) },
+	"code":     func(text string) string { return strings.ReplaceAll(memory.Plain(text), "\t", "    ") },
 	"segment":  url.PathEscape,
 	"percent":  func(f float64) int { return int(f*100 + 0.5) },
 	"themes":   func() []string { return themes },

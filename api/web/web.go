@@ -16,6 +16,7 @@ import (
 	"github.com/stele-dev/stele/api/auth"
 	"github.com/stele-dev/stele/api/eventstream"
 	"github.com/stele-dev/stele/doctor"
+	"github.com/stele-dev/stele/drift/since"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -26,6 +27,7 @@ type Service interface {
 	mapService
 	elementService
 	memoryService
+	codeService
 	recallService
 	reviewService
 	driftService
@@ -48,6 +50,8 @@ type Options struct {
 	Limited func(http.Handler) http.Handler
 	// RunDrift has a project compared with its code soon; nil: this server reads no repositories.
 	RunDrift func(ctx context.Context, org, project uuid.UUID) error
+	// Code compares the code of a span in the copy of the repository that this server keeps; nil: it keeps none.
+	Code func(ctx context.Context, project uuid.UUID, span memory.CodeSpan) (since.Changes, error)
 	// Doctor examines the server for an admin of an organization; nil: it does not examine itself.
 	Doctor func(ctx context.Context, c memory.Caller) (doctor.Report, error)
 
@@ -92,6 +96,7 @@ func (p *Pages) Register(mux *http.ServeMux) {
 	mux.Handle("GET /p/{project}/{$}", p.project(p.knowledgeMap))
 	p.registerElement(mux)
 	p.registerMemory(mux)
+	p.registerCode(mux)
 	p.registerRecall(mux)
 	p.registerReview(mux)
 	p.registerDrift(mux)

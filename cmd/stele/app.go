@@ -46,6 +46,7 @@ type service interface {
 	List(ctx context.Context, c memory.Caller, r memory.ListRequest) (memory.ListResponse, error)
 	Timeline(ctx context.Context, c memory.Caller, ref string, limit int) (memory.TimelineResponse, error)
 	History(ctx context.Context, c memory.Caller, ref string) (memory.HistoryResponse, error)
+	CodeSpan(ctx context.Context, c memory.Caller, ref string) (memory.CodeSpan, error)
 	Usage(ctx context.Context, c memory.Caller, ref string) (memory.Usage, error)
 	Context(ctx context.Context, c memory.Caller, r memory.ContextRequest) (memory.ContextResponse, error)
 	Why(ctx context.Context, c memory.Caller, path string, line int) (memory.WhyResponse, error)

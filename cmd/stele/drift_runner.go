@@ -18,6 +18,7 @@ import (
 
 	"github.com/stele-dev/stele/drift"
 	"github.com/stele-dev/stele/drift/github"
+	"github.com/stele-dev/stele/drift/since"
 	"github.com/stele-dev/stele/internal/config/checkout"
 	"github.com/stele-dev/stele/internal/git"
 	"github.com/stele-dev/stele/internal/problem"
@@ -246,6 +247,30 @@ func (r *driftRunner) run(ctx context.Context, org, project uuid.UUID) error {
 			len(answer.NewFindings), "doubted", len(answer.Doubted))
 	}
 	return err
+}
+
+// code compares the code of a span in the mirror of a project, as far as an earlier run brought it here.
+func (r *driftRunner) code(ctx context.Context, project uuid.UUID, span memory.CodeSpan) (since.Changes, error) {
+	repo, err := git.Open(ctx, filepath.Join(r.dir, project.String()))
+	if err != nil {
+		return since.Changes{}, problem.New(problem.NotFound, "", "this server has no copy of the repository", "name its address: stele drift settings --clone-url URL",
+			"in a checkout: stele changes "+span.Handle)
+	}
+	return compareSpan(ctx, repo, span)
+}
+
+// compareSpan compares the code of a span, up to the newest commit of the repository where no tracked run tells of another.
+func compareSpan(ctx context.Context, repo *git.Repository, span memory.CodeSpan) (since.Changes, error) {
+	to := span.To
+	if _, err := repo.Commit(ctx, to); to == "" || err != nil {
+		to = "HEAD"
+	}
+	out, err := since.Compare(ctx, repo, since.Span{From: span.From, To: to, Patterns: span.Patterns})
+	if err != nil && ctx.Err() == nil {
+		return out, problem.New(problem.NotFound, "", "the repository here does not have "+memory.Line(span.From)+", against which "+span.Handle+" was written",
+			"fetch its history: git fetch --unshallow")
+	}
+	return out, err
 }
 
 // withStoredModel compares a repository that holds no model with the one that the server keeps.

@@ -152,7 +152,7 @@ func (a *app) root() *cobra.Command {
 			a.rememberCommand(), a.recallCommand(), a.listCommand(), a.getCommand(), a.confirmCommand(), a.editCommand(), a.forgetCommand(),
 			a.restoreCommand(), a.historyCommand(), a.timelineCommand(), a.turnCommand(), a.whyCommand(), a.contextCommand(), a.impactCommand(), a.planCommand(),
 			a.mapCommand(), a.statsCommand(), a.exportCommand(), a.importCommand(), a.syncCommand(),
-			a.reviewCommand(),
+			a.reviewCommand(), a.changesCommand(),
 		}},
 		{groupModel, []*cobra.Command{a.initCommand(), a.modelCommand(), a.diagramCommand(), a.bindCommand(), a.driftCommand(), a.checkCommand(), a.adrCommand(), a.projectCommand()}},
 		{groupTeam, []*cobra.Command{a.sessionCommand(), a.eventsCommand(), a.orgCommand(), a.tokenCommand(), a.auditCommand()}},

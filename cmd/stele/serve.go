@@ -97,7 +97,7 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 		return err
 	}
 	server, err := api.New(api.Options{ //nolint:contextcheck // each request brings its own
-		Service: b.domain, Webhook: api.Webhook{Secret: c.GitHubWebhookSecret, Pushed: runner.Pushed}, RunDrift: runner.Queue, Profile: profile,
+		Service: b.domain, Webhook: api.Webhook{Secret: c.GitHubWebhookSecret, Pushed: runner.Pushed}, RunDrift: runner.Queue, Code: runner.code, Profile: profile,
 		Version: thisBuild().Version, Log: log, Metrics: api.PoolMetrics(b.db.Stat),
 		Hosts: fields(c.Hosts), Proxies: proxies, Limits: auth.Limits{PerToken: rate.Limit(c.Rate), Burst: int(2 * c.Rate)},
 		Doctor: serverProbes(b),

@@ -132,6 +132,7 @@ var onServer = []struct {
 	{"confirm", []string{"Tea"}, `Confirmed m-`, exitDone},
 	{"edit", []string{"Tea", "--tag", "brew"}, `tags: brew`, exitDone},
 	{"stats", nil, `memories +\d+ live(?s:.*)recall goes by words`, exitDone},
+	{"changes", []string{"Tea"}, `written against no known commit`, exitNo},
 	{"history", []string{"Tea"}, `by kim \(cli\)`, exitDone},
 	{"history", []string{"Tea"}, `served to no session yet|served \d+ time`, exitDone},
 	{"timeline", []string{"Tea"}, `> .*Tea`, exitDone},

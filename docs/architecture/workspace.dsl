@@ -225,6 +225,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/drift/staleness"
                         }
                     }
+                    since = component "Since" "What happened to files between two commits: lines before and after, and in which commits." "Go" {
+                        properties {
+                            path "/drift/since"
+                        }
+                    }
                     draft = component "Draft" "Proposes a model for a repository that has none." "Go" {
                         properties {
                             path "/drift/draft"
@@ -560,6 +565,10 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.drift -> stele.program.config "Reads the stele.yaml of a commit"
         stele.program.drift -> stele.program.problem "Says what cannot be compared"
         stele.program.cli -> stele.program.draft "Has a model proposed"
+        stele.program.since -> stele.program.git "Reads commits, changes and texts"
+        stele.program.since -> stele.program.c4 "Tells which files a pattern means"
+        stele.program.cli -> stele.program.since "Compares the code of a memory"
+        stele.program.http -> stele.program.since "Shows code then and now"
         stele.program.draft -> stele.program.drift "Asks what a model has to explain, and compares its proposal"
         stele.program.draft -> stele.program.imports "Knows languages, and what packages are programs"
         stele.program.draft -> stele.program.structurizr "Reads its proposal as everybody will"
