@@ -206,7 +206,8 @@ func Clients() []Client {
 				"`CLAUDE_CONFIG_DIR` moves both files; it is followed.",
 				"A line of status is written for the person only, and only where none is set.",
 				"Claude Code writes `~/.claude.json` itself while it runs. The entry is added between two of its writes; close it first to be sure.",
-				"With `--project-level`, hooks go to `.claude/settings.json`, which is shared: whoever has no `stele` on the path sees a failing hook. Claude Code asks each person before it uses `.mcp.json`.",
+				"With `--project-level`, hooks go to `.claude/settings.json`, which is shared: whoever has no `stele` on the path sees a failing hook.",
+				"Claude Code asks each person before it uses `.mcp.json`.",
 				"With a server, the entry starts `stele mcp`, which finds token and project by itself: headers with variables were reported as sent literally.",
 			},
 			Sources: []string{"hooks and MCP pages of code.claude.com/docs", "anthropics/claude-code issues 6204 and 51581"},
@@ -250,7 +251,8 @@ func Clients() []Client {
 		{
 			ID: "vscode", Name: "VS Code", Program: "code", Folder: func(env Environment) string { return filepath.Dir(codeUser(env)[0]) },
 			MCP: &MCP{
-				File: File{User: codeUser, Shown: "`mcp.json` in the folder `Code/User` of your settings: under `~/.config`, `~/Library/Application Support` or `%APPDATA%`", Project: ".vscode/mcp.json"},
+				File: File{User: codeUser, Project: ".vscode/mcp.json", Shown: "`mcp.json` in the folder `Code/User` of your settings: under `~/.config`, " +
+					"`~/Library/Application Support` or `%APPDATA%`"},
 				Path: []string{"servers"}, Local: typed,
 			},
 			Then: "run the command MCP: List Servers and start stele there; VS Code asks whether to trust it",

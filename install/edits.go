@@ -127,9 +127,8 @@ func (d *jsonDocument) removeMember(path []string) error {
 	if !ok {
 		return nil
 	}
-	items := d.items(parent)
-	for n := len(items) - 1; n >= 0; n-- {
-		if items[n].name == path[len(path)-1] {
+	for n, i := range slices.Backward(d.items(parent)) {
+		if i.name == path[len(path)-1] {
 			return d.remove(parent, n)
 		}
 	}
@@ -344,37 +343,9 @@ func (c Client) strip(s source, r fileRecord) (stripped, error) {
 	if err != nil {
 		return stripped{}, refuse(s.path, err, "take out what is called "+Name)
 	}
-	if c.MCP != nil {
-		for _, table := range [][]string{c.MCP.Path, c.MCP.Newer} {
-			if table == nil {
-				continue
-			}
-			at := append(slices.Clone(table), Name)
-			if v, ok := d.find(at...); ok && oursInJSON(v) {
-				if err := d.removeMember(at); err != nil {
-					return stripped{}, refuse(s.path, err, "take out "+strings.Join(at, "."))
-				}
-			}
-		}
-	}
-	if c.Hooks != nil {
-		if events, ok := d.find("hooks"); ok {
-			for _, i := range d.items(events) {
-				for {
-					found := d.ourHooks(i.name)
-					if len(found) == 0 {
-						break
-					}
-					if err := d.removeHook(i.name, found[0]); err != nil {
-						return stripped{}, refuse(s.path, err, "take out hooks."+i.name)
-					}
-				}
-			}
-		}
-	}
-	if v, ok := d.find("statusLine"); ok && c.Line != nil && oursStatus(v) {
-		if err := d.removeMember([]string{"statusLine"}); err != nil {
-			return stripped{}, refuse(s.path, err, "take out statusLine")
+	for _, take := range []func(Client, *jsonDocument) error{Client.stripServer, Client.stripHooks, Client.stripLine} {
+		if err := take(c, d); err != nil {
+			return stripped{}, refuse(s.path, err, "take out what starts stele")
 		}
 	}
 	if err := d.tidy(r); err != nil {
@@ -388,6 +359,43 @@ func (c Client) strip(s source, r fileRecord) (stripped, error) {
 		return stripped{text: s.text, bare: true}, nil // it was empty all along
 	}
 	return stripped{text: d.text, bare: empty}, nil
+}
+
+func (c Client) stripServer(d *jsonDocument) error {
+	if c.MCP == nil {
+		return nil
+	}
+	for _, table := range [][]string{c.MCP.Path, c.MCP.Newer} {
+		at := append(slices.Clone(table), Name)
+		if v, ok := d.find(at...); ok && table != nil && oursInJSON(v) {
+			if err := d.removeMember(at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c Client) stripHooks(d *jsonDocument) error {
+	events, ok := d.find("hooks")
+	if !ok || c.Hooks == nil {
+		return nil
+	}
+	for _, i := range d.items(events) {
+		for found := d.ourHooks(i.name); len(found) > 0; found = d.ourHooks(i.name) {
+			if err := d.removeHook(i.name, found[0]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c Client) stripLine(d *jsonDocument) error {
+	if v, ok := d.find("statusLine"); ok && c.Line != nil && oursStatus(v) {
+		return d.removeMember([]string{"statusLine"})
+	}
+	return nil
 }
 
 // tidy removes the containers that were made, as far as nothing else came into them, and gives those that were empty their white space.

@@ -51,7 +51,7 @@ since becomes what it was, byte for byte. In the end the program that the client
 |---|---|---|---|
 `)
 	for _, c := range Clients() {
-		b.WriteString(fmt.Sprintf("| [%s](%s.md) | %s | %s | %s |\n", c.Name, c.ID, yes(c.MCP != nil), yes(c.Hooks != nil), yes(!c.onlyUser())))
+		fmt.Fprintf(&b, "| [%s](%s.md) | %s | %s | %s |\n", c.Name, c.ID, yes(c.MCP != nil), yes(c.Hooks != nil), yes(!c.onlyUser()))
 	}
 	b.WriteString(`
 ## What holds for all

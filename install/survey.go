@@ -28,11 +28,11 @@ type Installed struct {
 }
 
 // Missing tells whether the program that is started is not there. A bare name is looked for on the path.
-func (i Installed) Missing(search func(string) bool) bool {
-	switch {
-	case i.Program == "":
+func (i *Installed) Missing(search func(string) bool) bool {
+	switch i.Program {
+	case "":
 		return false
-	case i.Program == Name:
+	case Name:
 		return search != nil && !search(Name)
 	}
 	_, err := os.Stat(i.Program)

@@ -68,7 +68,7 @@ func (a *app) proveServer(ctx context.Context, l install.Launch) (saw string, er
 	var c *client.Client
 	stderr := &tail{}
 	if l.URL != "" {
-		c, err = client.NewStreamableHttpClient(l.URL, transport.WithHTTPHeaders(map[string]string{"Authorization": "Bearer " + os.Getenv(install.TokenVariable)}))
+		c, err = client.NewStreamableHttpClient(l.URL, transport.WithHTTPHeaders(map[string]string{"Authorization": "Bearer " + a.environment.Variables[install.TokenVariable]}))
 		if err == nil {
 			err = c.Start(ctx)
 		}
