@@ -35,6 +35,7 @@ func (a *answer) fill(ctx context.Context, best []ranked, records []Record) erro
 	}
 	budget := budget{max: *a.request.MaxTokens}
 	var hits []Result
+	var all said
 	for _, b := range unreadableLast(best, records) {
 		i, ok := index[b.ID]
 		if !ok {
@@ -46,11 +47,12 @@ func (a *answer) fill(ctx context.Context, best []ranked, records []Record) erro
 			f := b.Factors
 			r.Factors = &f
 		}
-		if at := twin(hits, r); at >= 0 {
+		says := sayingOf(&r.Memory)
+		if at := all.twin(says); at >= 0 {
 			hits[at].Folded = append(hits[at].Folded, r.Handle)
 			continue
 		}
-		hits = append(hits, r)
+		hits, all = append(hits, r), append(all, says)
 	}
 	for _, r := range hits {
 		a.place(&budget, r, Door(a.request.Door))
@@ -72,38 +74,59 @@ func (a *answer) fill(ctx context.Context, best []ranked, records []Record) erro
 // remember merges such texts within one space and kind; across them both stay, and a reader needs one.
 const foldOverlap = 0.8
 
-// twin finds the better result that a result only repeats: the same facts in the same or nearly the same words. -1 when it says
+// said is what results say, in the order of their ranks, so that one which only repeats another is found. Texts are split into terms once
+// each: that costs more than all the rest of a recall in the program.
+type said []saying
+
+// saying is what one result says.
+type saying struct {
+	memory *Memory // nil where the text cannot be read: then nobody knows what it says
+	normal string
+	terms  []string
+	has    map[string]bool // terms
+}
+
+// sayingOf reads a result.
+func sayingOf(m *Memory) saying {
+	if isUnreadable(m.Flags) {
+		return saying{}
+	}
+	ix := IndexOf(&Memory{Content: m.Content})
+	s := saying{memory: m, normal: ix.Normal, terms: ix.Terms, has: make(map[string]bool, len(ix.Terms))}
+	for _, t := range ix.Terms {
+		s.has[t] = true
+	}
+	return s
+}
+
+// twin finds the better result that another one only repeats: the same facts in the same or nearly the same words. -1 when it says
 // something of its own.
-func twin(better []Result, r Result) int {
-	if isUnreadable(r.Flags) {
+func (all said) twin(of saying) int {
+	if of.memory == nil {
 		return -1
 	}
-	mine := IndexOf(&Memory{Content: r.Content})
-	return slices.IndexFunc(better, func(b Result) bool {
-		if isUnreadable(b.Flags) {
+	return slices.IndexFunc(all, func(better saying) bool {
+		if better.memory == nil || better.normal != of.normal && !better.nearly(of) {
 			return false
 		}
-		other := IndexOf(&Memory{Content: b.Content})
-		if mine.Normal != other.Normal && overlap(mine.Terms, other.Terms) < foldOverlap {
-			return false
-		}
-		same, _ := sameFacts(&b.Memory, &r.Memory)
+		same, _ := sameFacts(better.memory, of.memory)
 		return same
 	})
 }
 
-// overlap is the Jaccard index of two sets of distinct terms.
-func overlap(a, b []string) float64 {
+// nearly tells whether two texts have foldOverlap of their terms in common, as the Jaccard index counts it.
+func (s saying) nearly(other saying) bool {
+	few, many := min(len(s.terms), len(other.terms)), max(len(s.terms), len(other.terms))
+	if many == 0 || float64(few)/float64(many) < foldOverlap { // the most it can be, when the one is all in the other
+		return false
+	}
 	common := 0
-	for _, t := range a {
-		if slices.Contains(b, t) {
+	for _, t := range s.terms {
+		if other.has[t] {
 			common++
 		}
 	}
-	if len(a)+len(b) == 0 {
-		return 0
-	}
-	return float64(common) / float64(len(a)+len(b)-common)
+	return float64(common)/float64(few+many-common) >= foldOverlap
 }
 
 // result is a record as recall shows it.

@@ -1,0 +1,81 @@
+package memory
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// jaccard is the share that two sets of distinct terms have in common.
+func jaccard(a, b []string) float64 {
+	common := 0
+	for _, t := range a {
+		if slices.Contains(b, t) {
+			common++
+		}
+	}
+	if len(a)+len(b) == 0 {
+		return 0
+	}
+	return float64(common) / float64(len(a)+len(b)-common)
+}
+
+// A text repeats a better one exactly when the definition, applied to the two texts alone, says so.
+func TestTwinIsTheDefinition(t *testing.T) {
+	t.Parallel()
+	word := rapid.SampledFrom(strings.Fields("cache token retry queue lock 3 4 not header order"))
+	text := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(word, 0, 9).Draw(t, "words"), " ") })
+	folded := 0
+	rapid.Check(t, func(t *rapid.T) {
+		var all said
+		var better []*Memory
+		for range rapid.IntRange(1, 6).Draw(t, "texts") {
+			m := &Memory{Content: text.Draw(t, "text")}
+			if rapid.IntRange(0, 9).Draw(t, "readable") == 0 {
+				r := Record{Memory: *m}
+				r.MarkUnreadable()
+				*m = r.Memory
+			}
+			want := slices.IndexFunc(better, func(b *Memory) bool {
+				x, y := IndexOf(&Memory{Content: m.Content}), IndexOf(&Memory{Content: b.Content})
+				same, _ := sameFacts(b, m)
+				return !isUnreadable(m.Flags) && !isUnreadable(b.Flags) && (x.Normal == y.Normal || jaccard(x.Terms, y.Terms) >= foldOverlap) && same
+			})
+			says := sayingOf(m)
+			if got := all.twin(says); got != want {
+				t.Fatalf("%q repeats number %d, not %d", m.Content, want, got)
+			}
+			if want >= 0 {
+				folded++
+			}
+			all, better = append(all, says), append(better, m)
+		}
+	})
+	if folded == 0 {
+		t.Error("no text repeated another: the test shows nothing")
+	}
+}
+
+// Four times the results cost about four times the work: each text is read once, however many there are.
+func TestTwinReadsEachTextOnce(t *testing.T) {
+	work := func(n int) float64 {
+		texts := make([]*Memory, n)
+		for i := range texts {
+			texts[i] = &Memory{Content: fmt.Sprintf("order %d waits in queue %d until worker %d answers the retry of header %d", i, i, i, i)}
+		}
+		return testing.AllocsPerRun(1, func() {
+			var all said
+			for _, m := range texts {
+				says := sayingOf(m)
+				all.twin(says)
+				all = append(all, says)
+			}
+		})
+	}
+	if few, many := work(10), work(40); many > 5*few {
+		t.Errorf("%v allocations for 10 results, %v for 40", few, many)
+	}
+}
