@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/stele-dev/stele/memory"
 )
@@ -187,6 +188,56 @@ func TestScreens(t *testing.T) {
 			}
 			b.clean(s.pattern)
 		})
+	}
+	for _, role := range []memory.Role{memory.RoleAgent, memory.RoleReviewer} {
+		t.Run("as "+string(role), func(t *testing.T) {
+			b.t = t
+			b.asRole(d, role)
+		})
+	}
+}
+
+// offers are what the pages of the demo let somebody send; … is what differs from one to another.
+var offers = map[memory.Role][]string{ //nolint:gochecknoglobals // a table
+	memory.RoleAgent: {"elements/…", "memories/…/confirm", "review/decide confirm", "review/decide dispute"},
+	memory.RoleReviewer: {
+		"drift/badge", "drift/settings", "elements/…", "memories/…/confirm",
+		"review/decide accept_binding", "review/decide confirm", "review/decide dispute", "review/decide edit", "review/decide keep", "review/decide merge",
+		"review/decide promote", "review/decide reattach", "review/decide retire", "review/decide snooze", "review/undo",
+		"settings/bindings", "settings/organization",
+	},
+}
+
+// asRole opens every page as somebody of a role: what they may not do is not there.
+func (b *tab) asRole(d *demo, role memory.Role) {
+	b.t.Helper()
+	b.wide(1280, "light")
+	var found []string
+	for _, s := range screens {
+		if !s.signed {
+			continue
+		}
+		b.signsIn(d.acme, role)
+		b.opens(s.path(d))
+		switch s.pattern {
+		case "GET /p/{project}/settings/doctor":
+			b.sees("needs the admin role")
+			b.forgives()
+		case "GET /p/{project}/settings":
+			b.sees("What a recall goes over")
+		default:
+			b.sees(s.sees)
+		}
+		found = append(found, eval[[]string](b, `[...document.querySelectorAll("main form[method=post]")].flatMap((f) => {
+			const to = new URL(f.getAttribute("action"), location).pathname.replace(/^\/p\/shop\//, "").replace(/(elements|memories|sessions)\/[^/]+/, "$1/…");
+			const actions = [...f.querySelectorAll("[name=action]")].map((e) => to + " " + e.value);
+			return actions.length ? actions : [to];
+		})`)...)
+		b.clean(fmt.Sprintf("%s as %s", s.pattern, role))
+	}
+	slices.Sort(found)
+	if diff := gocmp.Diff(offers[role], slices.Compact(found)); diff != "" {
+		b.t.Errorf("pages offer (-want +got)\n%s", diff)
 	}
 }
 
