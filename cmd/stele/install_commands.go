@@ -199,7 +199,8 @@ func (a *app) install(ctx context.Context, id string, f installFlags) error {
 		return err
 	}
 	if env.State == "" {
-		return problem.New(problem.Unavailable, "HOME", "there is no home folder, so what undoes the installation cannot be kept", "set HOME", "set XDG_STATE_HOME to a folder of your own")
+		return problem.New(problem.Unavailable, "HOME", "there is no home folder, so what undoes the installation cannot be kept",
+			"set HOME", "set XDG_STATE_HOME to a folder of your own")
 	}
 	o := install.Options{Scope: f.scope(), Version: thisBuild().Version, Observe: f.observe, NoMCP: f.noMCP, Guard: f.guard}
 	if o.Binary, err = ownPath(); err != nil {
@@ -289,7 +290,7 @@ func ownPath() (string, error) {
 		return "", fmt.Errorf("finding this program: %w", err)
 	}
 	if named, err := exec.LookPath(os.Args[0]); err == nil {
-		if info, err := os.Stat(named); err == nil && os.SameFile(info, self) {
+		if info, err := os.Stat(named); err == nil && os.SameFile(info, self) { //nolint:gosec // it is only asked whether that is this program
 			if absolute, err := filepath.Abs(named); err == nil {
 				return absolute, nil
 			}
@@ -300,7 +301,10 @@ func ownPath() (string, error) {
 
 // carryOut shows a plan, asks, and applies it.
 func (a *app) carryOut(env install.Environment, plan install.Plan, f installFlags) (installed, error) {
-	out := installed{Client: plan.Client.ID, Scope: plan.Scope, Changes: []fileChange{}, Notes: append([]string{}, plan.Notes...), Rivals: append([]install.Rival{}, plan.Rivals...), Proof: []proved{}, Next: plan.Client.Then}
+	out := installed{
+		Client: plan.Client.ID, Scope: plan.Scope, Changes: []fileChange{}, Notes: append([]string{}, plan.Notes...),
+		Rivals: append([]install.Rival{}, plan.Rivals...), Proof: []proved{}, Next: plan.Client.Then,
+	}
 	for _, e := range plan.Edits {
 		out.Changes = append(out.Changes, fileChange{Path: e.Path, What: e.What, Create: !e.Exists, Remove: e.Remove})
 	}

@@ -81,12 +81,13 @@ func (a *app) proveServer(ctx context.Context, l install.Launch) (saw string, er
 		if ferr != nil {
 			return "", ferr
 		}
-		c, err = client.NewStdioMCPClientWithOptions(l.Command, variables, l.Args, transport.WithCommandFunc(func(_ context.Context, command string, env, args []string) (*exec.Cmd, error) {
+		start := func(_ context.Context, command string, env, args []string) (*exec.Cmd, error) {
 			// It ends with its input, when the client is closed.
 			cmd := exec.CommandContext(ctx, command, args...)
 			cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), env...), stderr
 			return cmd, nil
-		}))
+		}
+		c, err = client.NewStdioMCPClientWithOptions(l.Command, variables, l.Args, transport.WithCommandFunc(start))
 	}
 	if err != nil {
 		return "", fmt.Errorf("it does not start: %w", err)
@@ -119,13 +120,13 @@ func (a *app) proveServer(ctx context.Context, l install.Launch) (saw string, er
 	if err != nil {
 		return failed("no recall", err)
 	}
-	text := ""
+	var text strings.Builder
 	for _, part := range answer.Content {
 		if t, ok := part.(protocol.TextContent); ok {
-			text += t.Text
+			text.WriteString(t.Text)
 		}
 	}
-	first := firstSaid(text)
+	first := firstSaid(text.String())
 	if answer.IsError {
 		return "", fmt.Errorf("recall: %s", first)
 	}
@@ -161,7 +162,8 @@ func (a *app) proveHooks(ctx context.Context, command string) (string, error) {
 	if err := json.Unmarshal(out, &shape); err != nil {
 		return "", fmt.Errorf("its answer is no JSON: %.200s", memory.Line(string(out)))
 	}
-	if _, err := runHook(ctx, strings.Replace(command, "SessionStart", "SessionEnd", 1), map[string]any{"session_id": id, "cwd": dir, "hook_event_name": "SessionEnd", "reason": "other"}); err != nil {
+	last := strings.Replace(command, "SessionStart", "SessionEnd", 1)
+	if _, err := runHook(ctx, last, map[string]any{"session_id": id, "cwd": dir, "hook_event_name": "SessionEnd", "reason": "other"}); err != nil {
 		return "", err
 	}
 	if n := len(shape.HookSpecificOutput.AdditionalContext); n > 0 {
