@@ -73,7 +73,7 @@ func startChromium() {
 		chromedp.WSURLReadTimeout(browserTime), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("font-render-hinting", "none"), chromedp.Flag("lang", "en-GB"))
 	allocated, release := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, closeBrowser := chromedp.NewContext(allocated)
-	chromium.ctx = ctx
+	chromium.ctx = ctx //nolint:fatcontext // it is set once
 	chromium.stop = func() {
 		closeBrowser()
 		release()

@@ -35,7 +35,8 @@ func (p *Pages) setDrift(v *visit) error {
 	if err != nil {
 		return err
 	}
-	typed := driftForm{TrackedBranch: strings.TrimSpace(form.Get("tracked_branch")), CloneURL: strings.TrimSpace(form.Get("clone_url")), Schedule: strings.TrimSpace(form.Get("schedule"))}
+	field := func(name string) string { return strings.TrimSpace(form.Get(name)) }
+	typed := driftForm{TrackedBranch: field("tracked_branch"), CloneURL: field("clone_url"), Schedule: field("schedule")}
 	return p.changeDrift(v, &typed, memory.DriftSettingsChange{TrackedBranch: &typed.TrackedBranch, CloneURL: &typed.CloneURL, Schedule: &typed.Schedule})
 }
 

@@ -193,5 +193,6 @@ func (h *happened) say() {
 		h.Whose = "of the organization"
 	case memory.Personal:
 		h.Whose = "of your own"
+	case memory.Project: // as one expects
 	}
 }

@@ -64,7 +64,7 @@ func (w *world) cookie(n tenant, role memory.Role) *http.Cookie {
 	w.t.Helper()
 	in, err := w.service.SignIn(w.t.Context(), n.tokens[role])
 	w.must(err)
-	return &http.Cookie{Name: "stele", Value: in.Text} //nolint:gosec // of a request
+	return &http.Cookie{Name: "stele", Value: in.Text}
 }
 
 // listener reads a stream as a browser does: an event counts once the blank line behind it is there.
@@ -145,7 +145,7 @@ func TestLiveMissesNothing(t *testing.T) {
 	w.must(err)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // no secret
+	random := rand.New(rand.NewPCG(seed, 1))
 
 	const writers, each = 3, 20
 	var writing sync.WaitGroup
@@ -178,7 +178,7 @@ func TestLiveMissesNothing(t *testing.T) {
 		case cuts > 9:
 			on = servers[1]
 		}
-		res, err := listen(t.Context(), on.URL+streamPath+"?after="+start.Position, cookie, l.last)
+		res, err := listen(t.Context(), on.URL+streamPath+"?after="+start.Position, cookie, l.last) //nolint:bodyclose // where it is cut
 		w.must(err)
 		if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" || res.Header.Get("Content-Encoding") != "" {
 			t.Fatalf("the stream is answered %d %s", res.StatusCode, res.Header)
@@ -321,7 +321,7 @@ func TestLiveStreamIsRefused(t *testing.T) {
 		code       problem.Code
 	}{
 		{"nobody", streamPath, nil, "", http.StatusUnauthorized, problem.Unauthenticated},
-		{"a stranger", streamPath, &http.Cookie{Name: "stele", Value: "stele_x"}, "", http.StatusUnauthorized, problem.Unauthenticated}, //nolint:gosec // of a request
+		{"a stranger", streamPath, &http.Cookie{Name: "stele", Value: "stele_x"}, "", http.StatusUnauthorized, problem.Unauthenticated},
 		{"one too many", streamPath, agent, "", http.StatusTooManyRequests, problem.TooMany},
 		{"no position", streamPath + "?after=x", spy, "", http.StatusUnprocessableEntity, problem.Invalid},
 		{"ahead of everything", streamPath, spy, "1000.0.0", http.StatusConflict, problem.Conflict},
@@ -404,7 +404,7 @@ func TestDroppedStreamsLeaveNothing(t *testing.T) {
 		var drop []func()
 		for n := range 50 {
 			ctx, cancel := context.WithCancel(t.Context())
-			res, err := listen(ctx, p.URL+streamPath+"?after=0.0.0", cookie, "")
+			res, err := listen(ctx, p.URL+streamPath+"?after=0.0.0", cookie, "") //nolint:bodyclose // it is dropped below
 			w.must(err)
 			if res.StatusCode != http.StatusOK {
 				t.Fatalf("stream %d of round %d: %d", n, round, res.StatusCode)
@@ -417,7 +417,7 @@ func TestDroppedStreamsLeaveNothing(t *testing.T) {
 		for _, d := range drop {
 			d()
 		}
-		http.DefaultTransport.(*http.Transport).CloseIdleConnections() //nolint:forcetypeassert,errcheck // it is one
+		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 		if err := goleak.Find(before); err != nil {                    // waits for them
 			t.Fatal(err)
 		}

@@ -150,7 +150,7 @@ func TestEveryPageIsTried(t *testing.T) {
 
 // Every page, with half a year of a shop in it, bright and dark, on a desk and on a phone: nothing that axe-core finds, nothing that
 // sticks out, nothing the browser complains about. With -screenshots the pictures of the documentation are taken on the way.
-func TestScreens(t *testing.T) {
+func TestScreens(t *testing.T) { //nolint:tparallel // one window for all
 	t.Parallel()
 	axe, err := os.ReadFile("testdata/axe.min.js")
 	if err != nil {
@@ -189,7 +189,7 @@ func TestScreens(t *testing.T) {
 			b.clean(s.pattern)
 		})
 	}
-	for _, role := range []memory.Role{memory.RoleAgent, memory.RoleReviewer} {
+	for _, role := range []memory.Role{memory.RoleAgent, memory.RoleReviewer} { //nolint:paralleltest // one window for all
 		t.Run("as "+string(role), func(t *testing.T) {
 			b.t = t
 			b.asRole(d, role)
@@ -274,7 +274,7 @@ func (b *tab) takes(p picture) {
 	b.must(err)
 	b.must(os.MkdirAll(*screenshots, 0o755))
 	name := filepath.Join(*screenshots, p.name+".png")
-	b.must(os.WriteFile(name, small, 0o644)) //nolint:gosec // pictures are for everybody
+	b.must(os.WriteFile(name, small, 0o644))
 	if len(small) > mostPicture {
 		b.t.Errorf("%s has %d bytes, more than %d", name, len(small), mostPicture)
 	}
@@ -306,7 +306,7 @@ func reduced(shot []byte) ([]byte, error) {
 	}
 	index := map[color.RGBA]uint8{}
 	for _, c := range colours {
-		index[c] = uint8(palette.Index(c)) //nolint:gosec // below 256
+		index[c] = uint8(palette.Index(c))
 	}
 	to := image.NewPaletted(bounds, palette)
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
