@@ -418,7 +418,7 @@ func TestDroppedStreamsLeaveNothing(t *testing.T) {
 			d()
 		}
 		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-		if err := goleak.Find(before); err != nil {                    // waits for them
+		if err := goleak.Find(before); err != nil { // waits for them
 			t.Fatal(err)
 		}
 		if open := p.streams.Load(); open != 0 {
