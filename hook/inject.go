@@ -13,8 +13,8 @@ import (
 // recall cost no answer and silence little. Measured on the developer set, whose questions are what people ask in prompts
 // (docs/hooks.md has the table).
 const (
-	floorByMeaning = 0.35
-	floorByWords   = 0.30
+	floorByMeaning = 0.60
+	floorByWords   = 0.55
 )
 
 // asked is how many results are looked through for those that are not before the client already.
