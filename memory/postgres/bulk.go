@@ -112,7 +112,7 @@ func (l *load) add(m *Loaded) error {
 		l.reasons, l.attachedBy = append(l.reasons, a.Reason), append(l.attachedBy, a.Path)
 	}
 	for i, p := range r.Paths {
-		l.pathsOf, l.pathProjects, l.ordinals = append(l.pathsOf, r.ID), append(l.pathProjects, r.ProjectID), append(l.ordinals, int32(i+1)) //nolint:gosec // few
+		l.pathsOf, l.pathProjects, l.ordinals = append(l.pathsOf, r.ID), append(l.pathProjects, r.ProjectID), append(l.ordinals, int32(i+1))
 		l.patterns, l.prefixes = append(l.patterns, p), append(l.prefixes, c4model.StaticPrefix(p))
 	}
 	for i, text := range ix.Links {
@@ -120,7 +120,7 @@ func (l *load) add(m *Loaded) error {
 		if err != nil {
 			return err
 		}
-		l.linksOf, l.linkOrdinals = append(l.linksOf, r.ID), append(l.linkOrdinals, int32(i)) //nolint:gosec // few
+		l.linksOf, l.linkOrdinals = append(l.linksOf, r.ID), append(l.linkOrdinals, int32(i))
 		l.linkHashes, l.linkTargets = append(l.linkHashes, l.linkHash(text)), append(l.linkTargets, target)
 	}
 	if l.frequencies == nil {

@@ -113,7 +113,8 @@ func start(ctx context.Context, name, program string, args []string) (*child, er
 func (c *child) answer(to any) error {
 	line, err := c.lines.ReadBytes('\n')
 	if err != nil {
-		return problem.New(problem.Unavailable, "", "the "+c.name+" build ended before it had answered", "look at what it said; a build from before this command cannot be compared").Because(err)
+		return problem.New(problem.Unavailable, "", "the "+c.name+" build ended before it had answered",
+			"look at what it said; a build from before this command cannot be compared").Because(err)
 	}
 	return json.Unmarshal(line, to)
 }

@@ -50,7 +50,7 @@ var (
 // words makes texts. It belongs to one goroutine.
 type words struct{ *rand.Rand }
 
-func newWords(seed, stream uint64) words { return words{rand.New(rand.NewPCG(seed, stream))} }
+func newWords(seed, stream uint64) words { return words{rand.New(rand.NewPCG(seed, stream))} } //nolint:gosec // the same each time
 
 // name is a word by its rank: the most common are real ones, the others made up, each different and none a stop word.
 func name(rank int) string {
@@ -74,7 +74,7 @@ func (w words) word() string {
 func (w words) text(n int) string {
 	var b strings.Builder
 	for i := range n {
-		next := ""
+		var next string
 		switch {
 		case w.Float64() < stopWords:
 			next = glueWords[w.IntN(len(glueWords))]

@@ -20,7 +20,7 @@ import (
 	store "github.com/stele-dev/stele/memory/postgres"
 )
 
-func newBench(t *testing.T, o Options) (*Bench, pgtest.Database) {
+func newBench(t *testing.T, o Options) *Bench {
 	t.Helper()
 	master, err := secret.GenerateMaster()
 	if err != nil {
@@ -36,7 +36,7 @@ func newBench(t *testing.T, o Options) (*Bench, pgtest.Database) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b, d
+	return b
 }
 
 // stored gives what tables hold of the memories of a space, each as JSON without what is drawn, sealed or numbered anew.
@@ -105,9 +105,9 @@ func TestLoadedIsAsRemembered(t *testing.T) {
 	all := make([]store.Loaded, n)
 	kinds := map[string]int{}
 	for i := range n {
-		drawn := remembered.draw(uint64(i), callers[0], memory.Project, elements[0], last) //nolint:gosec // small
-		all[i] = loaded.draw(uint64(i)+n, callers[1], memory.Project, elements[1], last)   //nolint:gosec // small
-		if drawn.Title != "" {                                                             // it holds the number
+		drawn := remembered.draw(uint64(i), callers[0], memory.Project, elements[0], last)
+		all[i] = loaded.draw(uint64(i)+n, callers[1], memory.Project, elements[1], last)
+		if drawn.Title != "" { // it holds the number
 			all[i].Title = drawn.Title
 		}
 		drawn.Content += " see [[" + all[i].Handle + "]]"
@@ -223,7 +223,7 @@ func TestRound(t *testing.T) {
 	for name, encoder := range map[string]embedding.Provider{"words": embedding.None{}, "vectors": &embedtest.Provider{}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, _ := newBench(t, Options{Memories: 300, Projects: 3, Concurrency: 2, Mix: DefaultMix(), Seed: 1, Embedder: encoder})
+			b := newBench(t, Options{Memories: 300, Projects: 3, Concurrency: 2, Mix: DefaultMix(), Seed: 1, Embedder: encoder})
 			invariants(t, b.Store, b.org)
 			w := newWorker(b, 0, 99)
 			w.move(t.Context())
@@ -277,7 +277,7 @@ func TestRound(t *testing.T) {
 // Whoever stops a run is told so, and nothing goes on.
 func TestStoppedRound(t *testing.T) {
 	t.Parallel()
-	b, _ := newBench(t, Options{Memories: 20, Projects: 1, Concurrency: 2, Mix: Mix{"recall": 1}, Seed: 1})
+	b := newBench(t, Options{Memories: 20, Projects: 1, Concurrency: 2, Mix: Mix{"recall": 1}, Seed: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if r, err := b.Round(ctx, time.Hour); err == nil {
@@ -304,7 +304,7 @@ func TestSizes(t *testing.T) {
 func TestParseMix(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Mix{
-		"": DefaultMix(), "recall=1": {"recall": 1}, " recall=70, remember=30": {"recall": 70, "remember": 30},
+		"": DefaultMix(), "recall=1": {"recall": 1}, " recall=70,remember=30 ": {"recall": 70, "remember": 30},
 		"recall": nil, "recall=0": nil, "recall=-1": nil, "recall=x": nil, "fly=3": nil, "recall=1,": nil, "recall=1001": nil,
 	} {
 		got, err := ParseMix(text)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -124,9 +125,7 @@ func (b *Bench) load(ctx context.Context, d time.Duration) (map[string][]sample,
 		for name, of := range w.samples {
 			all[name] = append(all[name], of...)
 		}
-		for name, err := range w.failed {
-			failed[name] = err
-		}
+		maps.Copy(failed, w.failed)
 	}
 	var errs []error
 	for name, err := range failed {
