@@ -49,10 +49,8 @@ func read(text []byte, codex *codexState) []entry {
 	var plain string
 	if len(l.Message.Content) > 0 && l.Message.Content[0] == '"' && json.Unmarshal(l.Message.Content, &plain) == nil {
 		blocks = []block{{Type: "text", Text: plain}}
-	} else {
-		if !decode(l.Message.Content, &blocks) {
-			return out
-		}
+	} else if !decode(l.Message.Content, &blocks) {
+		return out
 	}
 	for _, b := range blocks {
 		e := entry{turn: name(l.UUID), aside: l.Aside, id: b.ID}

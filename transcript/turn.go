@@ -24,14 +24,10 @@ func FindTurn(path, id string) (Turn, bool, error) {
 	var t Turn
 	var answer strings.Builder
 	found, seen := false, map[string]bool{}
-	finish := func() (Turn, bool, error) {
-		t.Answer = answer.String()
-		return t, found, nil
-	}
 	for _, e := range entries(f.lines(0, f.size)) {
 		if e.kind == asked && !e.aside {
 			if found {
-				return finish()
+				break
 			}
 			t = Turn{Asked: e.text}
 			answer.Reset()
@@ -53,5 +49,6 @@ func FindTurn(path, id string) (Turn, bool, error) {
 			}
 		}
 	}
-	return finish()
+	t.Answer = answer.String()
+	return t, found, nil
 }

@@ -6,12 +6,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
-
-	"net"
 
 	"github.com/google/uuid"
 
@@ -30,16 +30,18 @@ const placeAge = 10 * time.Minute
 
 // knownPlace is what was found out about a folder.
 type knownPlace struct {
-	At       time.Time          `json:"at"`
-	Stamp    string             `json:"stamp"` // of the files that say which project it is
-	Checkout *checkout.Checkout `json:"checkout"`
-	Folder   string             `json:"folder"`
-	User     string             `json:"user"`
-	Org      uuid.UUID          `json:"org"`
-	Project  uuid.UUID          `json:"project"`
-	Version  string             `json:"version"` // of HEAD, for which the following hold
-	Commit   string             `json:"commit"`
-	Branch   string             `json:"branch"`
+	At      time.Time `json:"at"`
+	Stamp   string    `json:"stamp"`  // of the files that say which project it is
+	Root    string    `json:"root"`   // of the working tree; the addresses of remotes, which may hold credentials, are not kept
+	Git     string    `json:"git"`    // its own git folder
+	Common  string    `json:"common"` // that of all working trees
+	Folder  string    `json:"folder"`
+	User    string    `json:"user"`
+	Org     uuid.UUID `json:"org"`
+	Project uuid.UUID `json:"project"`
+	Version string    `json:"version"` // of HEAD, for which the following hold
+	Commit  string    `json:"commit"`
+	Branch  string    `json:"branch"`
 }
 
 // placeFile is where it is kept, by everything that it depends on. "" keeps nothing.
@@ -53,18 +55,18 @@ func (a *app) placeFile(c config.Config, dir string) string {
 
 // stamp tells whether one of the files that say which project a place belongs to is another one now.
 func (k knownPlace) stamp() string {
-	text := ""
+	var text strings.Builder
 	for _, name := range []string{
-		filepath.Join(k.Checkout.Root, filepath.FromSlash(k.Folder), config.RepositoryFile), filepath.Join(k.Checkout.CommonDir, "config"), filepath.Join(k.Checkout.GitDir, "HEAD"),
+		filepath.Join(k.Root, filepath.FromSlash(k.Folder), config.RepositoryFile), filepath.Join(k.Common, "config"), filepath.Join(k.Git, "HEAD"),
 	} {
 		info, err := os.Stat(name)
 		if err != nil {
-			text += "-,"
+			text.WriteString("-,")
 			continue
 		}
-		text += fmt.Sprintf("%d %d,", info.ModTime().UnixNano(), info.Size())
+		fmt.Fprintf(&text, "%d %d,", info.ModTime().UnixNano(), info.Size())
 	}
-	return text
+	return text.String()
 }
 
 // knowPlace gives what is kept of a folder and still holds.
@@ -73,16 +75,16 @@ func knowPlace(file, dir string) (k knownPlace, ok bool) {
 		return k, false
 	}
 	text, err := os.ReadFile(file)
-	if err != nil || json.Unmarshal(text, &k) != nil || k.Checkout == nil || k.Project == uuid.Nil {
+	if err != nil || json.Unmarshal(text, &k) != nil || k.Root == "" || k.Project == uuid.Nil {
 		return k, false
 	}
 	age := time.Since(k.At)
-	return k, age >= 0 && age < placeAge && k.Stamp == k.stamp() && config.NearestRepository(k.Checkout.Root, dir) == k.Folder
+	return k, age >= 0 && age < placeAge && k.Stamp == k.stamp() && config.NearestRepository(k.Root, dir) == k.Folder
 }
 
 // keepPlace writes it, best effort: the next hook asks again.
 func keepPlace(file string, k knownPlace) {
-	if file == "" || k.Checkout == nil || k.Project == uuid.Nil {
+	if file == "" || k.Root == "" || k.Project == uuid.Nil {
 		return
 	}
 	text, err := json.Marshal(k)
@@ -133,7 +135,8 @@ func (a *app) reach(ctx context.Context, c config.Config, dir string, remembers,
 		known, r.cached = knowPlace(r.file, dir)
 	}
 	if r.cached {
-		r.place = &place{dir: dir, checkout: known.Checkout, folder: known.Folder, version: known.Version, seen: memory.Seen{Commit: known.Commit, Branch: known.Branch}}
+		r.place = &place{dir: dir, checkout: &checkout.Checkout{Root: known.Root, GitDir: known.Git, CommonDir: known.Common}, folder: known.Folder,
+			version: known.Version, seen: memory.Seen{Commit: known.Commit, Branch: known.Branch}}
 		r.user, r.org = known.User, known.Org
 	} else if r.place, err = findPlace(ctx, dir); err != nil {
 		return nil, err
@@ -195,10 +198,11 @@ func (r *hookReach) remember(ctx context.Context) {
 	if r.cached && version == r.place.version {
 		return
 	}
-	k := knownPlace{At: time.Now(), Checkout: r.place.checkout, Folder: r.place.folder, User: r.user, Org: r.org, Project: r.caller.Project}
-	if k.Checkout == nil {
+	if r.place.checkout == nil {
 		return
 	}
+	at := r.place.checkout
+	k := knownPlace{At: time.Now(), Root: at.Root, Git: at.GitDir, Common: at.CommonDir, Folder: r.place.folder, User: r.user, Org: r.org, Project: r.caller.Project}
 	seen := r.place.look(ctx)
 	k.Stamp, k.Version, k.Commit, k.Branch = k.stamp(), r.place.version, seen.Commit, seen.Branch
 	keepPlace(r.file, k)

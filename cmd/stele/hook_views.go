@@ -104,7 +104,8 @@ func turnOf(m memory.Memory) (turn, error) {
 			memory.Line(m.Anchor.Client), memory.Line(m.Anchor.Transcript), memory.Line(m.Author)), "ask its author, or look on the machine they worked on").Because(err)
 	}
 	if !ok {
-		return out, problem.New(problem.NotFound, "handle", "the conversation is here and has that turn no more: "+memory.Line(m.Anchor.Transcript), "stele get "+m.Handle+" has what is remembered of it")
+		return out, problem.New(problem.NotFound, "handle", "the conversation is here and has that turn no more: "+memory.Line(m.Anchor.Transcript),
+			"stele get "+m.Handle+" has what is remembered of it")
 	}
 	out.Asked, out.Answer, out.Cut = found.Asked, found.Answer, found.Cut
 	out.Edited = append(out.Edited, found.Edited...)
