@@ -107,7 +107,8 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	examined := newDiagnoses(o)
-	doors := rest.New(rest.Options{Service: o.Service, Version: o.Version, Log: o.Log, Done: s.stop, Stream: gate.Stream, Admitted: gate.Admitted, RunDrift: o.RunDrift, Doctor: examined.run})
+	doors := rest.New(rest.Options{Service: o.Service, Version: o.Version, Log: o.Log, Done: s.stop, Stream: gate.Stream, Admitted: gate.Admitted,
+		RunDrift: o.RunDrift, Doctor: examined.run})
 	busy := newSlots(o.InFlight)
 	behind := func(h http.Handler) http.Handler {
 		return gate.Wrap(noteUser(bounded(busy, doors.Streams, m.refused, h)))
@@ -120,9 +121,10 @@ func New(o Options) (*Server, error) {
 	// These two hold no token, so that all who call them share one bound.
 	mux.Handle("POST /v1/webhooks/github", shared(http.HandlerFunc(o.Webhook.serve)))
 	mux.Handle("GET /v1/badges/{organization}/{project}/{secret}/{what}", shared(http.HandlerFunc(badges{o.Service}.serve)))
-	web.New(web.Options{Service: o.Service, Log: o.Log, Version: o.Version, Signed: gate.WrapBy, Limited: shared, RunDrift: o.RunDrift, Code: o.Code, Doctor: examined.run, Within: func(h http.Handler) http.Handler {
-		return noteUser(bounded(busy, web.Streams, m.refused, h))
-	}, Stream: gate.Stream, Admitted: gate.AdmittedBy, Done: s.stop}).Register(mux)
+	web.New(web.Options{Service: o.Service, Log: o.Log, Version: o.Version, Signed: gate.WrapBy, Limited: shared, RunDrift: o.RunDrift,
+		Code: o.Code, Doctor: examined.run, Within: func(h http.Handler) http.Handler {
+			return noteUser(bounded(busy, web.Streams, m.refused, h))
+		}, Stream: gate.Stream, Admitted: gate.AdmittedBy, Done: s.stop}).Register(mux)
 	mux.HandleFunc("GET /healthz", s.health.live)
 	mux.HandleFunc("GET /readyz", s.health.ready)
 	mux.Handle("/", gate.Wrap(http.HandlerFunc(nothing)))

@@ -45,7 +45,8 @@ func words(list ...string) *regexp.Regexp {
 // holds beyond the task at hand.
 var signs = []sign{
 	{"a trap", memory.Pitfall, 4,
-		words(`turns out`, `beware`, `careful`, `gotcha`, `pitfall`, `caveat`, `trap`, `the catch is`, `silently`, `the root cause (?:is|was)`, `race condition`, `deadlocks?`, `breaks? (?:if|when|unless)`, `fails? (?:if|when|unless)`,
+		words(`turns out`, `beware`, `careful`, `gotcha`, `pitfall`, `caveat`, `trap`, `the catch is`, `silently`, `the root cause (?:is|was)`, `race condition`, `deadlocks?`,
+			`breaks? (?:if|when|unless)`, `fails? (?:if|when|unless)`,
 			`attenzione`, `attento`, `insidia`, `la causa (?:è|era)`, `si rompe (?:se|quando)`, `fallisce (?:se|quando)`),
 		[]string{"注意", "小心", "陷阱", "原因是", "根本原因", "否则会", "否則會", "주의", "조심", "함정", "원인은", "注意が必要", "気をつけ", "落とし穴", "原因は", "ハマり"}},
 	{"a constraint", memory.Convention, 3,
@@ -64,12 +65,14 @@ var signs = []sign{
 
 // corrected are words with which a person puts an agent right.
 var corrected = sign{"a correction", memory.Convention, 5,
-	words(`no,`, `nope`, `wrong`, `actually`, `that's not`, `that is not`, `not like that`, `we (?:never|always|don't|do not)`, `please (?:never|always|don't|do not)`, `stop \p{L}+ing`, `use .{2,60} instead`, `remember(?: that)?`,
+	words(`no,`, `nope`, `wrong`, `actually`, `that's not`, `that is not`, `not like that`, `we (?:never|always|don't|do not)`,
+		`please (?:never|always|don't|do not)`, `stop \p{L}+ing`, `use .{2,60} instead`, `remember(?: that)?`,
 		`from now on`, `sbagliato`, `in realtà`, `non così`, `d'ora in poi`, `ricorda(?:ti)?`),
 	[]string{"不对", "不對", "错了", "錯了", "其实", "其實", "记住", "記住", "以后", "以後", "아니", "틀렸", "사실", "앞으로", "기억해", "違う", "違います", "実は", "これからは", "覚えて"}}
 
 // plans begin sentences that say what is about to be done, which does not hold beyond the task.
-var plans = regexp.MustCompile(`^(?:i'll|i will|let me|let's|now i|now let|next,? i|i'm (?:going|about)|i am (?:going|about)|first,? i|should i|would you|do you|can you|could you|want me|sure|done|great|ora |adesso |farò|vado a|我来|我来|我将|現在|現在我|次に|では|이제 )`)
+var plans = regexp.MustCompile(`^(?:i'll|i will|let me|let's|now i|now let|next,? i|i'm (?:going|about)|i am (?:going|about)|first,? i|should i|would you|` +
+	`do you|can you|could you|want me|sure|done|great|ora |adesso |farò|vado a|我来|我将|現在|次に|では|이제 )`)
 
 // Statements finds sentences of an assistant that state a trap, a constraint, a decision or a reason. A reason alone says too little:
 // it must name something of the code.
@@ -133,7 +136,8 @@ func (g sign) found(text, by, word string, named bool) Found {
 }
 
 // code is a word of a program: in backticks, with an extension or slashes, in camel case or with underscores, a call.
-var code = regexp.MustCompile("`[^`]+`|[\\w-]+/[\\w./-]+|\\b\\w+\\.(?:go|py|ts|tsx|js|java|kt|rs|rb|cs|php|sql|ya?ml|toml|json|sh|c|h|cpp)\\b|\\b[a-z]+[A-Z]\\w+|\\b[A-Z][a-z0-9]+[A-Z]\\w*|\\b\\w+_\\w+\\b|\\b\\w+\\(\\)")
+var code = regexp.MustCompile("`[^`]+`|[\\w-]+/[\\w./-]+|" +
+	"\\b\\w+\\.(?:go|py|ts|tsx|js|java|kt|rs|rb|cs|php|sql|ya?ml|toml|json|sh|c|h|cpp)\\b|\\b[a-z]+[A-Z]\\w+|\\b[A-Z][a-z0-9]+[A-Z]\\w*|\\b\\w+_\\w+\\b|\\b\\w+\\(\\)")
 
 func namesCode(s string) bool { return code.MatchString(s) }
 

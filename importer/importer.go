@@ -101,7 +101,7 @@ func Relative(name, project string) (inside string, ok bool) {
 	if name == "" || strings.HasPrefix(name, "~") {
 		return "", false
 	}
-	if !path.IsAbs(name) && !(len(name) > 2 && name[1] == ':' && name[2] == '/') {
+	if !path.IsAbs(name) && (len(name) <= 2 || name[1] != ':' || name[2] != '/') {
 		clean := path.Clean(name)
 		return clean, clean != "." && clean != ".." && !strings.HasPrefix(clean, "../")
 	}

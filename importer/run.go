@@ -51,7 +51,7 @@ func (c *Counts) add(r memory.ImportResult) {
 }
 
 // All is their sum.
-func (c Counts) All() int { return c.Taken + c.Known + c.Merged + c.Refused }
+func (c *Counts) All() int { return c.Taken + c.Known + c.Merged + c.Refused }
 
 // ProjectReport is what became of the records of one project. Kinds and Elements count those taken; "" is without an element.
 type ProjectReport struct {
@@ -202,7 +202,10 @@ func batches(records []Record) [][]Record {
 	for _, group := range groups(inOrder(records)) {
 		bytes := 0
 		for _, r := range group {
-			encoded, _ := json.Marshal(r.ImportRecord) // has nothing that cannot be encoded
+			encoded, err := json.Marshal(r.ImportRecord)
+			if err != nil { // a year that JSON has no form for: the batch that holds it will say so
+				continue
+			}
 			bytes += len(encoded)
 		}
 		if len(batch) > 0 && (len(batch)+len(group) > memory.MaxImportRecords || size+bytes > maxBatchBytes) {

@@ -73,7 +73,7 @@ func (s *Service) PlaceCandidate(ctx context.Context, tx Tx, c Caller, p Prepare
 
 // keepCandidate makes a candidate a memory. Whoever does so vouches for it, so that it need not be theirs.
 func (s *Service) keepCandidate(ctx context.Context, tx Tx, c Caller, r *Record, now time.Time) error {
-	if err := r.mustBeReadable("memory"); err != nil {
+	if err := r.mustBeReadable(); err != nil {
 		return err
 	}
 	if now.Sub(r.CreatedAt) > CandidateLifetime {

@@ -52,7 +52,8 @@ func (s *Service) CodeSpan(ctx context.Context, c Caller, ref string) (CodeSpan,
 			}
 		}
 		if len(out.Patterns) == 0 {
-			return problem.New(problem.NotFound, "memory", r.Handle+" is about no files that are known", "attach it to an element that is bound to code: stele edit "+r.Handle+" --element KEY")
+			return problem.New(problem.NotFound, "memory", r.Handle+" is about no files that are known",
+				"attach it to an element that is bound to code: stele edit "+r.Handle+" --element KEY")
 		}
 		runs, err := v.LatestTracked(ctx, c.Project)
 		if err != nil {

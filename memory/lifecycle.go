@@ -94,7 +94,7 @@ func (s *Service) change(ctx context.Context, c Caller, ref string, verb Verb, r
 				return problem.New(problem.Conflict, field, recs[0].Handle+" was erased; nothing is left to change", "write it as a new memory")
 			}
 			if verb != VerbRetire { // which erasing is as well
-				if err := recs[0].mustBeReadable(field); err != nil {
+				if err := recs[0].mustBeReadable(); err != nil {
 					return err
 				}
 			}

@@ -50,7 +50,10 @@ func BenchmarkPages(b *testing.B) {
 	jar, err := cookiejar.New(nil)
 	w.must(err)
 	browser := &http.Client{Jar: jar}
-	in, err := browser.PostForm(site.URL+"/sign-in", url.Values{"token": {token.Text}})
+	form, err := http.NewRequestWithContext(ctx, http.MethodPost, site.URL+"/sign-in", strings.NewReader(url.Values{"token": {token.Text}}.Encode()))
+	w.must(err)
+	form.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	in, err := browser.Do(form)
 	w.must(err)
 	in.Body.Close()
 	listed, err := w.List(ctx, w.c, memory.ListRequest{Limit: 100, Kinds: []memory.Kind{memory.Pitfall}})

@@ -109,7 +109,7 @@ func mayBePromoted(ctx context.Context, tx Tx, r *Record) error {
 	if err := mustBeLive(ctx, tx, "memory", r); err != nil {
 		return err
 	}
-	if err := r.mustBeReadable("memory"); err != nil {
+	if err := r.mustBeReadable(); err != nil {
 		return err
 	}
 	switch {

@@ -60,7 +60,7 @@ func TestTwinIsTheDefinition(t *testing.T) {
 }
 
 // Four times the results cost about four times the work: each text is read once, however many there are.
-func TestTwinReadsEachTextOnce(t *testing.T) {
+func TestTwinReadsEachTextOnce(t *testing.T) { //nolint:paralleltest // it counts what is allocated meanwhile
 	work := func(n int) float64 {
 		texts := make([]*Memory, n)
 		for i := range texts {

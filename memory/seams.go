@@ -157,7 +157,7 @@ func (s *Service) Resolve(ctx context.Context, v View, c Caller, texts []string)
 
 // Reinstate brings a memory back into recall whatever became of its successor; who decided otherwise takes it back.
 func (s *Service) Reinstate(ctx context.Context, tx Tx, c Caller, r *Record) error {
-	if err := r.mustBeReadable("memory"); err != nil {
+	if err := r.mustBeReadable(); err != nil {
 		return err
 	}
 	if err := titleFree(ctx, tx, r.Space, r.Title, r); err != nil {

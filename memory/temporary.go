@@ -15,19 +15,23 @@ func wordsOf(list ...string) *regexp.Regexp {
 
 // passing are words that say of a statement that it holds for a while, in languages written with spaces: English, Italian.
 var passing = wordsOf(
-	`for now`, `currently`, `right now`, `at the moment`, `for the time being`, `temporary`, `temporarily`, `today`, `tonight`, `tomorrow`, `this (?:week|month|quarter|sprint|morning|afternoon|evening)`,
-	`(?:until|till) (?:next )?(?:mon|tues|wednes|thurs|fri|satur|sun)day`, `(?:until|till) (?:tomorrow|tonight|next (?:week|month|release|sprint)|the next release|further notice)`, `next (?:week|sprint)`, `work in progress`, `wip`,
+	`for now`, `currently`, `right now`, `at the moment`, `for the time being`, `temporary`, `temporarily`, `today`, `tonight`, `tomorrow`,
+	`this (?:week|month|quarter|sprint|morning|afternoon|evening)`,
+	`(?:until|till) (?:next )?(?:mon|tues|wednes|thurs|fri|satur|sun)day`,
+	`(?:until|till) (?:tomorrow|tonight|next (?:week|month|release|sprint)|the next release|further notice)`, `next (?:week|sprint)`, `work in progress`, `wip`,
 	`(?:pr|mr|pull request|merge request) ?[#!]?\d+`,
-	`attualmente`, `per ora`, `per adesso`, `al momento`, `oggi`, `stasera`, `domani`, `questa settimana`, `questo mese`, `fino a (?:lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|domani)`,
+	`attualmente`, `per ora`, `per adesso`, `al momento`, `oggi`, `stasera`, `domani`, `questa settimana`, `questo mese`, //nolint:misspell // Italian
+	`fino a (?:lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|domani)`,
 	`temporaneamente`, `provvisoriamente`,
 )
 
 // lastingAfter are words that follow one of those in statements that hold for good: "the currently selected tenant", "a temporary file".
 var lastingAfter = map[string]*regexp.Regexp{
-	"currently":     regexp.MustCompile(`(?i)^(?:selected|active|logged|signed|authenticated|open|opened|focused|running|visible|displayed|loaded|held|playing|executing)\b`),
-	"temporary":     regexp.MustCompile(`(?i)^(?:files?|tables?|director(?:y|ies)|folders?|credentials?|tokens?|passwords?|variables?|storage|buffers?|objects?|redirects?|failures?|errors?|keys?|urls?|links?|names?|paths?|index(?:es)?|copy|copies|views?)\b`),
+	"currently": regexp.MustCompile(`(?i)^(?:selected|active|logged|signed|authenticated|open|opened|focused|running|visible|displayed|loaded|held|playing|executing)\b`),
+	"temporary": regexp.MustCompile(`(?i)^(?:files?|tables?|director(?:y|ies)|folders?|credentials?|tokens?|passwords?|variables?|storage|buffers?|objects?|redirects?|` +
+		`failures?|errors?|keys?|urls?|links?|names?|paths?|index(?:es)?|copy|copies|views?)\b`),
 	"at the moment": regexp.MustCompile(`(?i)^(?:of|when|that|the|a|an|it)\b`),
-	"al momento":    regexp.MustCompile(`(?i)^(?:del|della|dello|dell|dei|delle|di|in)\b`),
+	"al momento":    regexp.MustCompile(`(?i)^(?:del|della|dello|dell|dei|delle|di|in)\b`), //nolint:misspell // Italian
 }
 
 // passingParts are such words of languages written without spaces, or with endings: Chinese, Japanese, Korean. 当前, 現在 and 현재 are not

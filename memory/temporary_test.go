@@ -44,7 +44,7 @@ func TestTemporary(t *testing.T) {
 		"The branch-and-bound solver needs sorted input":   "",
 		"The files of feature/cart are generated":          "",
 		"Every PR needs two reviews":                       "",
-		"Al momento dell'ordine il prezzo è fisso":         "",
+		"Al momento dell'ordine il prezzo è fisso":         "", //nolint:misspell // Italian
 		"从当前用户读取":                                          "",
 		"現在のユーザーを読む":                                       "",
 		"현재 사용자를 읽는다":                                      "",

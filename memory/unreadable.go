@@ -30,11 +30,11 @@ func isUnreadable(flags []Flag) bool {
 }
 
 // mustBeReadable refuses what would store something made from a text that is not there.
-func (r *Record) mustBeReadable(field string) error {
+func (r *Record) mustBeReadable() error {
 	if !r.Unreadable() {
 		return nil
 	}
-	return problem.New(problem.Unavailable, field, fmt.Sprintf("the text of %s cannot be opened with the keys at hand", r.Handle),
+	return problem.New(problem.Unavailable, "memory", fmt.Sprintf("the text of %s cannot be opened with the keys at hand", r.Handle),
 		"forget it, or replace it by a new text with supersedes", "bring it back from a backup: stele key status tells which keys there are")
 }
 

@@ -12,11 +12,11 @@ import (
 
 // Recollection is an open session and what its client has before it of what it was shown.
 type Recollection struct {
-	ID    uuid.UUID
-	Name  string
-	Task  string
+	ID     uuid.UUID
+	Name   string
+	Task   string
 	edited map[string]bool
-	shown map[uuid.UUID]Shown // the newest showing of each memory since the client last forgot
+	shown  map[uuid.UUID]Shown // the newest showing of each memory since the client last forgot
 }
 
 // Has tells whether the client has a memory before it as it is: what was changed or came into doubt since is news.

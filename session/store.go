@@ -51,7 +51,7 @@ type Body struct {
 	Unmatched  []string   `json:"unmatched,omitempty"` // names its finish used that are no memory
 	// Anchor is where the conversation of the session lies; its outcome leads there.
 	Anchor   *memory.Anchor `json:"anchor,omitempty"`
-	ForgotAt time.Time `json:"forgot_at,omitzero"`  // when the client last dropped what it had been shown
+	ForgotAt time.Time      `json:"forgot_at,omitzero"` // when the client last dropped what it had been shown
 }
 
 // Checkpoint is what a session last said about its work.

@@ -146,7 +146,7 @@ func TestUsageCountsEveryServing(t *testing.T) {
 	ctx := context.Background()
 	doors := []memory.Door{memory.DoorRecall, memory.DoorPrompt, memory.DoorFile, memory.DoorBriefing, memory.DoorIndex, memory.DoorLink}
 	rapid.Check(t, func(t *rapid.T) {
-		m := w.remember("The gateway strips headers " + uuid.NewString() + ".")
+		m := w.remember("The gateway strips headers " + uuid.NewString() + ".") //nolint:contextcheck // it makes its own
 		whole, lines, sessions := 0, 0, map[string]bool{}
 		folded := false
 		for range rapid.IntRange(0, 12).Draw(t, "steps") {
@@ -166,7 +166,7 @@ func TestUsageCountsEveryServing(t *testing.T) {
 				}
 			}
 		}
-		u := w.usage(w.c, m.Handle)
+		u := w.usage(w.c, m.Handle) //nolint:contextcheck // it makes its own
 		if u.Served != whole+lines || u.Whole+u.Lines+u.Counted != u.Served || u.Whole > whole || u.Lines > lines || !folded && u.Counted > 0 {
 			t.Fatalf("served %d whole and %d as a line; it says %+v", whole, lines, u)
 		}

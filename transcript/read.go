@@ -47,9 +47,10 @@ func read(text []byte, codex *codexState) []entry {
 	out[0].turn = name(l.UUID)
 	var blocks []block
 	var plain string
-	if len(l.Message.Content) > 0 && l.Message.Content[0] == '"' && json.Unmarshal(l.Message.Content, &plain) == nil {
+	switch content := l.Message.Content; {
+	case len(content) > 0 && content[0] == '"' && json.Unmarshal(content, &plain) == nil:
 		blocks = []block{{Type: "text", Text: plain}}
-	} else if !decode(l.Message.Content, &blocks) {
+	case !decode(content, &blocks):
 		return out
 	}
 	for _, b := range blocks {

@@ -72,7 +72,7 @@ func TestFollowEvents(t *testing.T) {
 	s := newSite(t, memory.Options{})
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // no secret
+	random := rand.New(rand.NewPCG(seed, 1))
 	var mu sync.Mutex
 	connections := 0
 	c := streamSite(t, s, func() int {

@@ -142,14 +142,16 @@ func (s *writer) open(position string, quiet bool) error {
 func (s *writer) send(events []memory.StreamEvent, frames []Frame) error {
 	return s.write(func(w io.Writer) error {
 		for i, f := range frames {
-			text := "id: " + events[i].ID + "\n"
+			var text strings.Builder
+			text.WriteString("id: " + events[i].ID + "\n")
 			if f.Name != "" {
-				text += "event: " + f.Name + "\n"
+				text.WriteString("event: " + f.Name + "\n")
 			}
 			for line := range strings.Lines(f.Data) {
-				text += "data: " + strings.TrimRight(line, "\r\n") + "\n"
+				text.WriteString("data: " + strings.TrimRight(line, "\r\n") + "\n")
 			}
-			if _, err := io.WriteString(w, text+"\n"); err != nil {
+			text.WriteString("\n")
+			if _, err := io.WriteString(w, text.String()); err != nil {
 				return err
 			}
 		}

@@ -116,7 +116,8 @@ func descriptionOf(schema, field string) string {
 	if schema == "WaivedFinding" && driftFieldDescriptions[own] == "" {
 		own = "Finding." + field // it is one, with two fields more
 	}
-	return cmp.Or(doctorDescriptions[own], importDescriptions[own], contextDescriptions[own], diagramDescriptions[own], driftFieldDescriptions[own], hookFieldDescriptions[own], reviewFieldDescriptions[own], sessionFieldDescriptions[own], fieldDescriptions[own], fieldDescriptions[field])
+	return cmp.Or(doctorDescriptions[own], importDescriptions[own], contextDescriptions[own], diagramDescriptions[own], driftFieldDescriptions[own],
+		hookFieldDescriptions[own], reviewFieldDescriptions[own], sessionFieldDescriptions[own], fieldDescriptions[own], fieldDescriptions[field])
 }
 
 // fieldDescriptions says what a field means, by name, or by schema and name.

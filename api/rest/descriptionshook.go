@@ -10,6 +10,8 @@ var hookDescriptions = map[string]string{
 }
 
 // hookFieldDescriptions says what a field of theirs means.
+//
+//nolint:gosec // words, no credentials
 var hookFieldDescriptions = map[string]string{
 	"HookProgress.answer":      "The last answer of the assistant.",
 	"HookProgress.asked":       "What the person asked, in order; the first and the last count.",

@@ -17,7 +17,8 @@ func (a *API) diagrams() {
 		View    string `query:"view" doc:"landscape, context, containers, components or code. Left out: what is in the element, or its context when nothing is." example:"containers"`
 	}
 	add(a, endpoint{id: "diagram", method: http.MethodGet, path: pathProject + "/diagram", tag: tagQuestions,
-		summary: "A view of the model", description: "Gives the elements and relations of a C4 view, what is known of each element, and where code and model disagree about a dependency. " +
+		summary: "A view of the model",
+		description: "Gives the elements and relations of a C4 view, what is known of each element, and where code and model disagree about a dependency. " +
 			"A relation of something inside an element counts for the element that is shown. The page of a diagram and `stele diagram` draw it as SVG.",
 		answers: "The view."},
 		func(ctx context.Context, x *exchange, in *diagramQuery) (*answer[diagram.View], error) {

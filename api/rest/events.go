@@ -21,7 +21,7 @@ type eventsQuery struct {
 	ProjectPath
 
 	After  string  `query:"after" doc:"The position behind which to begin: the id of an event, or empty for the beginning of everything. Left out: now. Last-Event-ID goes before it."`
-	Before string  `query:"before" doc:"A position to go back from, or now: the page is newest first, and its position the next before, 0.0.0 where nothing lies before. Not for a stream."`
+	Before string  `query:"before" doc:"A position to go back from, or now: newest first; the page's position is the next before, 0.0.0 at the beginning. Not for a stream."`
 	Limit  Integer `query:"limit" doc:"Events of a page, 1 to 500; not for a stream."`
 }
 

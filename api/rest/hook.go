@@ -20,7 +20,8 @@ func (a *API) hooks() {
 		JSON[hook.Request]
 	}
 	add(a, endpoint{id: "hook", method: http.MethodPost, path: pathProject + "/hook", tag: tagSessions,
-		summary: "Tell of an event of an agent's client", description: "What a client's hook tells: that a conversation begins, that somebody asks, that files are about to be edited or " +
+		summary: "Tell of an event of an agent's client",
+		description: "What a client's hook tells: that a conversation begins, that somebody asks, that files are about to be edited or " +
 			"were, that the agent pauses, that the conversation is over. The answer is what to put before the model (`context`), each memory once a conversation, and what to " +
 			"tell the person (`notice`). Conversations are not sent: the command line reads them where they lie and sends what counts.",
 		answers: "What the client is to do.",

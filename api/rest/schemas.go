@@ -285,7 +285,8 @@ func (a *API) describe() {
 	delete(schemas.Map(), "ErrorDetail")
 	for name, s := range schemas.Map() {
 		t := schemas.TypeFromRef("#/components/schemas/" + name)
-		s.Description = cmp.Or(doctorDescriptions[name], importDescriptions[name], contextDescriptions[name], diagramDescriptions[name], driftDescriptions[name], hookDescriptions[name], reviewDescriptions[name], sessionDescriptions[name], descriptions[name])
+		s.Description = cmp.Or(doctorDescriptions[name], importDescriptions[name], contextDescriptions[name], diagramDescriptions[name],
+			driftDescriptions[name], hookDescriptions[name], reviewDescriptions[name], sessionDescriptions[name], descriptions[name])
 		if sent[name] {
 			s.Required = required[name]
 		}
@@ -392,8 +393,9 @@ var references = map[string]string{
 	"SupersedeMemory.elements": "element", "EditMemory.elements": "element",
 	"OpenMemories.memories": "memory",
 	"RecallRequest.element": "element", "RecallRequest.projects": "project",
-	"StartRequest.elements": "element", "StartRequest.continues": "session", "HookRequest.continues": "session", "HookRequest.conversation": "session", "HeartbeatSession.elements": "element",
-	"TokenRequest.project": "project", "BindElement.element": "element",
+	"StartRequest.elements": "element", "StartRequest.continues": "session", "HookRequest.continues": "session", "HookRequest.conversation": "session",
+	"HeartbeatSession.elements": "element",
+	"TokenRequest.project":      "project", "BindElement.element": "element",
 	"ReviewDecideRequest.memories": "memory", "ReviewDecideRequest.elements": "element", "ReviewDecideRequest.into": "memory",
 }
 

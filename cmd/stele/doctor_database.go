@@ -38,7 +38,7 @@ func (x *examination) local(bool) []doctor.Probe {
 }
 
 // serverProbes are what a server asks of itself besides what it knows of an organization. Where the database is one of the
-// operator's own it may hold other organizations, and how large it is and how much room there is is for none of them.
+// operator's own it may hold other organizations, and its size and the room that is left are for none of them.
 func serverProbes(b *backend) []doctor.Probe {
 	d := &databaseProbes{backend: func() *backend { return b }, blamed: func(string) error { return nil }}
 	probes := append([]doctor.Probe{{ID: "database", Name: "database", Run: func(ctx context.Context) doctor.Finding {

@@ -261,7 +261,8 @@ func inFolder(name string, read func(fs.FS) (importer.Source, error)) (out impor
 func readSections(name string) (importer.Source, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return importer.Source{}, problem.New(problem.NotFound, "path", fmt.Sprintf("it cannot be read: %v", err), "name a Markdown file, or a folder with one of "+strings.Join(sections.Names, ", ")).Because(err)
+		return importer.Source{}, problem.New(problem.NotFound, "path", fmt.Sprintf("it cannot be read: %v", err), "name a Markdown file, or a folder with one of "+
+			strings.Join(sections.Names, ", ")).Because(err)
 	}
 	if info.IsDir() {
 		return inFolder(name, func(root fs.FS) (importer.Source, error) { return sections.Read(root, sections.Names...) })
@@ -274,7 +275,7 @@ func (a *app) readExport(_ context.Context, name string) (out importer.Source, e
 	if name == "-" {
 		return exported.JSON(a.in, "standard input")
 	}
-	f, err := os.Open(name) //nolint:gosec // the file that is named
+	f, err := os.Open(name)
 	if err != nil {
 		return out, problem.New(problem.NotFound, "path", fmt.Sprintf("it cannot be read: %v", err), "name a file that stele export json wrote").Because(err)
 	}

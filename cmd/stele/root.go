@@ -157,7 +157,8 @@ func (a *app) root() *cobra.Command {
 		{groupModel, []*cobra.Command{a.initCommand(), a.modelCommand(), a.diagramCommand(), a.bindCommand(), a.driftCommand(), a.checkCommand(), a.adrCommand(), a.projectCommand()}},
 		{groupTeam, []*cobra.Command{a.sessionCommand(), a.eventsCommand(), a.orgCommand(), a.tokenCommand(), a.auditCommand()}},
 		{groupSetup, []*cobra.Command{
-			a.needsDatabase(a.setupCommand()), a.needsDatabase(a.serveCommand()), a.openCommand(), a.mcpCommand(), a.installCommand(), a.uninstallCommand(), a.needsDatabase(a.dbCommand()), a.needsDatabase(a.keyCommand()),
+			a.needsDatabase(a.setupCommand()), a.needsDatabase(a.serveCommand()), a.openCommand(), a.mcpCommand(), a.installCommand(), a.uninstallCommand(),
+			a.needsDatabase(a.dbCommand()), a.needsDatabase(a.keyCommand()),
 			a.configCommand(), a.doctorCommand(), a.benchCommand(), a.versionCommand(), a.actionCommand(), completionCommand(),
 			a.hookCommand(), a.statuslineCommand(),
 		}},

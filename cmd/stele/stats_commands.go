@@ -38,7 +38,8 @@ var comparisons = map[memory.Comparison]string{
 
 func (p *printer) stats(s memory.Stats) {
 	row := func(name, value string) { p.hanging(pad(name, 13), strings.Repeat(" ", 13), memory.Line(value)) }
-	row("memories", fmt.Sprintf("%d live, %d superseded, %d retired, %d erased, %d candidates", s.Memories.Live, s.Memories.Superseded, s.Memories.Retired, s.Memories.Erased, s.Memories.Candidates))
+	row("memories", fmt.Sprintf("%d live, %d superseded, %d retired, %d erased, %d candidates", s.Memories.Live, s.Memories.Superseded,
+		s.Memories.Retired, s.Memories.Erased, s.Memories.Candidates))
 	kinds := make([]string, 0, len(memory.Kinds))
 	for _, k := range memory.Kinds {
 		kinds = append(kinds, fmt.Sprintf("%s %d", k, s.Kinds[k]))

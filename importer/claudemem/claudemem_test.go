@@ -78,8 +78,8 @@ func TestOldColumns(t *testing.T) {
 		`INSERT INTO sdk_sessions VALUES (1, 'c1', 'm1', 'mill', 'Mend the wheel', 'codex')`,
 		`CREATE TABLE observations (id INTEGER, sdk_session_id TEXT, project TEXT, text TEXT, type TEXT, title TEXT, narrative TEXT, facts TEXT, concepts TEXT, files_read TEXT, files_modified TEXT, created_at TEXT, created_at_epoch INTEGER)`,
 		`INSERT INTO observations VALUES (3, 'm1', 'work/mill', NULL, 'decision', 'Oak', 'Cogs are of oak.', '["Oak lasts"]', '["wood"]', '["/home/kim/mill/wheel/a.go","/etc/passwd","../up.go"]', '["stone/b.go"]', '2025-03-01T10:00:00Z', 1740823200000)`,
-		`INSERT INTO observations VALUES (4, 'm1', 'mill', 'An old row.', 'bugfix', NULL, NULL, '1. first' || char(10) || '2) second', 'gotcha, ''how-it-works''', NULL, NULL, NULL, 1740823200)`,
-		`INSERT INTO observations VALUES (5, 'm9', 'mill', '', 'feature', NULL, '', 'null', NULL, NULL, NULL, NULL, NULL)`,
+		`INSERT INTO observations VALUES (4, 'm1', 'mill', 'An old row.', 'bugfix', NULL, NULL, '1. first' || char(10) || '2) second', 'gotcha, ''how-it-works''', NULL, NULL, NULL, 1740823200)`, //nolint:dupword // columns without a value
+		`INSERT INTO observations VALUES (5, 'm9', 'mill', '', 'feature', NULL, '', 'null', NULL, NULL, NULL, NULL, NULL)`,                                                                        //nolint:dupword // columns without a value
 		`CREATE TABLE session_summaries (id INTEGER, sdk_session_id TEXT, project TEXT, request TEXT, learned TEXT, completed TEXT, created_at TEXT)`,
 		`INSERT INTO session_summaries VALUES (1, 'm1', 'mill', 'Mend it', 'It was dry.', 'Oiled.' || char(10) || 'Turned.', '2025-03-01 11:00:00')`,
 	} {

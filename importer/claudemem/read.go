@@ -28,7 +28,7 @@ const header = "SQLite format 3\x00"
 // Read reads a database of claude-mem, or a file that it exported. The source is only read: a database is copied, with the journal of a
 // program that is using it, and the copy is opened.
 func Read(ctx context.Context, name string) (importer.Source, error) {
-	f, err := os.Open(name) //nolint:gosec // the file the caller names
+	f, err := os.Open(name)
 	if err != nil {
 		return importer.Source{}, problem.New(problem.NotFound, "path", fmt.Sprintf("it cannot be read: %v", err), "name claude-mem.db, or a file that claude-mem exported").Because(err)
 	}
@@ -111,12 +111,12 @@ func snapshot(ctx context.Context, name, to string) (bool, error) {
 }
 
 func copyFile(ctx context.Context, from, to string) (err error) {
-	in, err := os.Open(from) //nolint:gosec // the file the caller names
+	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // in a folder of our own
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -177,20 +177,21 @@ func columns(ctx context.Context, db *sql.DB) (map[string][]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer rows.Close()
 	out := map[string][]string{}
 	for rows.Next() {
 		var table, column string
 		if err := rows.Scan(&table, &column); err != nil {
-			return nil, errors.Join(err, rows.Close())
+			return nil, err
 		}
 		out[table] = append(out[table], column)
 	}
-	return out, errors.Join(rows.Err(), rows.Close())
+	return out, rows.Err()
 }
 
 // each gives the rows of a table, in the order of those of the columns that it has.
 func each(ctx context.Context, db *sql.DB, table string, have, order []string, add func(row)) error {
-	query := `SELECT * FROM "` + table + `"`
+	query := `SELECT * FROM "` + table + `"` //nolint:gosec,unqueryvet // names of ours; which columns there are differs between versions
 	order = slices.DeleteFunc(slices.Clone(order), func(c string) bool { return !slices.Contains(have, c) })
 	if len(order) > 0 {
 		query += " ORDER BY " + strings.Join(order, ", ")
@@ -199,9 +200,10 @@ func each(ctx context.Context, db *sql.DB, table string, have, order []string, a
 	if err != nil {
 		return err
 	}
+	defer rows.Close()
 	names, err := rows.Columns()
 	if err != nil {
-		return errors.Join(err, rows.Close())
+		return err
 	}
 	for rows.Next() {
 		values, into := make([]any, len(names)), make([]any, len(names))
@@ -209,7 +211,7 @@ func each(ctx context.Context, db *sql.DB, table string, have, order []string, a
 			into[i] = &values[i]
 		}
 		if err := rows.Scan(into...); err != nil {
-			return errors.Join(err, rows.Close())
+			return err
 		}
 		r := row{}
 		for i, n := range names {
@@ -217,7 +219,7 @@ func each(ctx context.Context, db *sql.DB, table string, have, order []string, a
 		}
 		add(r)
 	}
-	return errors.Join(rows.Err(), rows.Close())
+	return rows.Err()
 }
 
 // Export reads a file that claude-mem exported. name is what the report calls it.
@@ -232,7 +234,8 @@ func Export(in io.Reader, name string) (importer.Source, error) {
 	d := json.NewDecoder(in)
 	d.UseNumber()
 	if err := d.Decode(&document); err != nil {
-		return r.out, problem.Invalidf("path", "%s is neither a database nor an export of claude-mem: %s", name, memory.Line(err.Error())).Fix("name claude-mem.db, or the JSON file of its export")
+		return r.out, problem.Invalidf("path", "%s is neither a database nor an export of claude-mem: %s", name, memory.Line(err.Error())).
+			Fix("name claude-mem.db, or the JSON file of its export")
 	}
 	if len(document.Observations)+len(document.Summaries)+len(document.Prompts)+len(document.Sessions) == 0 {
 		return r.out, problem.Invalidf("path", "%s has neither observations nor summaries", name).Fix("name claude-mem.db, or the JSON file of its export")

@@ -72,7 +72,7 @@ func Record(r export.Record, successor uuid.UUID) memory.ImportRecord {
 	}
 	for _, f := range r.Flags {
 		if f.Flag == "verify" || f.Flag == "disputed" {
-			out.Restore.Doubts = append(out.Restore.Doubts, memory.RestoredDoubt{Flag: f.Flag, Reason: f.Reason})
+			out.Restore.Doubts = append(out.Restore.Doubts, memory.RestoredDoubt(f))
 		}
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -54,19 +55,10 @@ func ReadJSON(r io.Reader, fn func(Record) error) (memory.ProjectInfo, error) {
 			if found++; found < 2 {
 				return bad(fmt.Errorf("it does not say its format"))
 			}
-			if t, err := d.Token(); err != nil || t != json.Delim('[') {
-				return bad(cmp.Or(err, fmt.Errorf("its memories are no list")))
-			}
-			for d.More() {
-				var rec Record
-				if err := d.Decode(&rec); err != nil {
-					return bad(err)
+			if own, err := readList(d, fn); own != nil || err != nil {
+				if own != nil {
+					return p, own
 				}
-				if err := fn(rec); err != nil {
-					return p, err
-				}
-			}
-			if _, err := d.Token(); err != nil {
 				return bad(err)
 			}
 		default: // of a later export that added something
@@ -80,6 +72,24 @@ func ReadJSON(r io.Reader, fn func(Record) error) (memory.ProjectInfo, error) {
 		return bad(cmp.Or(err, fmt.Errorf("it holds no memories")))
 	}
 	return p, nil
+}
+
+// readList gives the memories of a list to fn. refused is what fn gave.
+func readList(d *json.Decoder, fn func(Record) error) (refused, err error) {
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return nil, cmp.Or(err, errors.New("its memories are no list"))
+	}
+	for d.More() {
+		var rec Record
+		if err := d.Decode(&rec); err != nil {
+			return nil, err
+		}
+		if err := fn(rec); err != nil {
+			return err, nil
+		}
+	}
+	_, err = d.Token()
+	return nil, err
 }
 
 // IsJSON tells whether a text begins as a JSON export of ours does.

@@ -288,7 +288,7 @@ func (t *tx) queueAllPaths(b *pgx.Batch, all []memory.Insertion, project uuid.UU
 	var patterns, prefixes []string
 	for i := range all {
 		for n, p := range all[i].Record.Paths {
-			ids, ordinals = append(ids, all[i].Record.ID), append(ordinals, int32(n+1)) //nolint:gosec // at most memory.MaxPaths
+			ids, ordinals = append(ids, all[i].Record.ID), append(ordinals, int32(n+1))
 			patterns, prefixes = append(patterns, p), append(prefixes, c4model.StaticPrefix(p))
 		}
 	}

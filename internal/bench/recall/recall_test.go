@@ -304,7 +304,7 @@ func TestSizes(t *testing.T) {
 func TestParseMix(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Mix{
-		"": DefaultMix(), "recall=1": {"recall": 1}, " recall=70,remember=30 ": {"recall": 70, "remember": 30},
+		"": DefaultMix(), "recall=1": {"recall": 1}, "recall=70, remember=30": {"recall": 70, "remember": 30},
 		"recall": nil, "recall=0": nil, "recall=-1": nil, "recall=x": nil, "fly=3": nil, "recall=1,": nil, "recall=1001": nil,
 	} {
 		got, err := ParseMix(text)
