@@ -342,9 +342,9 @@ func (w *world) alone(argument string, fields map[string]any) {
 // fails the test: whoever adds one decides which it is.
 var plain = []string{
 	"Idempotency-Key", "If-Match", "Last-Event-ID", "Stele-Agent", "Stele-Door", "Stele-Session",
-	"accept", "action", "after", "all", "expected", "per_group", "titles", "until", "agent_name", "ancestors", "anchor", "asked", "commands", "as_of", "author", "badge", "before", "bindings", "branch", "changed", "clone_url", "closes", "content", "create_projects", "cursor", "decisions", "default_branch", "depth", "dry_run", "edited", "event", "everywhere", "guard", "exclusive", "expires", "explain", "follow_ups",
+	"accept", "action", "after", "all", "expected", "per_group", "titles", "until", "agent_name", "ancestors", "anchor", "asked", "commands", "as_of", "author", "badge", "batch", "before", "bindings", "branch", "changed", "clone_url", "closes", "content", "create_projects", "cursor", "decisions", "default_branch", "depth", "dry_run", "edited", "event", "everywhere", "guard", "exclusive", "expires", "explain", "follow_ups",
 	"holds", "identities", "include_expired", "kind", "kinds", "limit", "line", "max_tokens", "model", "name", "note", "observe", "origin", "outcome", "owners",
-	"path", "paths", "patterns", "progress", "prompt", "propose", "query", "reason", "report", "repository", "revision", "role", "said", "schedule", "scope", "seen", "separate", "since", "source", "state", "status", "summary", "tags",
+	"path", "paths", "patterns", "progress", "prompt", "propose", "query", "reason", "records", "report", "repository", "revision", "role", "said", "schedule", "scope", "seen", "separate", "since", "source", "state", "status", "summary", "tags",
 	"task", "title", "tracked", "tracked_branch", "user", "verdicts", "view", "why", "without_organization", "worktree",
 	"used_memories", // what is no memory known here is told as unmatched: TestForeignCitations
 }

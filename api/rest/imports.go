@@ -21,7 +21,7 @@ func (a *API) imports() {
 	add(a, endpoint{id: "import-memories", method: http.MethodPost, path: pathProject + "/imports", tag: tagMemories, writes: true, limit: MaxModelBody,
 		summary: "Import memories", description: "Stores up to 500 records of other memories in one transaction, each by itself: a record whose key is known is left alone, one that " +
 			"restates a memory is merged into it, one that cannot be stored is refused with the reason. What is taken is unreviewed until somebody confirms it, and keeps its " +
-			"time and author. `dry_run` tells the same and stores nothing. `restore`, of an export of Stele, gives a memory back as it was and needs the reviewer role. The body " +
+			"time and author. `dry_run` tells the same and stores nothing. `restore`, of an export of Stele, gives a memory back as it was; it is for reviewers. The body " +
 			"may have 16 MiB; 1 MiB from other roles. `stele import` reads the files of other tools and sends them here.",
 		answers: "What became of each record.",
 		example: map[string]any{"records": []any{map[string]any{"key": "wiki:orders:3", "kind": "note", "content": "The queue delivers at least once.",
