@@ -1,66 +1,42 @@
 package since_test
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stele-dev/stele/drift/since"
 	"github.com/stele-dev/stele/internal/git"
+	"github.com/stele-dev/stele/internal/git/gittest"
 )
 
-// repository is a repository that a test writes commits to.
+// repository is one that a test writes commits to.
 type repository struct {
-	t   *testing.T
-	dir string
+	*gittest.Repo
+
+	t *testing.T
 }
 
 func newRepository(t *testing.T) *repository {
 	t.Helper()
-	r := &repository{t, t.TempDir()}
-	r.git("init", "-q", "-b", "main")
-	return r
+	return &repository{gittest.New(t), t}
 }
 
-func (r *repository) git(args ...string) string {
-	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), "git", args...)
-	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=Kim", "GIT_AUTHOR_EMAIL=kim@example.org", "GIT_COMMITTER_NAME=Kim", "GIT_COMMITTER_EMAIL=kim@example.org",
-		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		r.t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-// commit writes files (nil removes one) and gives the commit.
+// commit writes files ("" removes one) and gives the commit.
 func (r *repository) commit(message string, files map[string]string) string {
 	r.t.Helper()
 	for name, text := range files {
-		path := filepath.Join(r.dir, name)
 		if text == "" {
-			r.git("rm", "-q", name)
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			r.t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			r.t.Fatal(err)
+			r.Remove(name)
+		} else {
+			r.Write(name, text)
 		}
 	}
-	r.git("add", "-A")
-	r.git("commit", "-q", "-m", message)
-	return r.git("rev-parse", "HEAD")
+	return r.Commit(message).Head()
 }
 
 func (r *repository) compare(s since.Span) since.Changes {
 	r.t.Helper()
-	repo, err := git.Open(r.t.Context(), r.dir)
+	repo, err := git.Open(r.t.Context(), r.Dir)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -141,7 +117,7 @@ func TestCompareIsBounded(t *testing.T) {
 			t.Errorf("%d lines and %d more", len(f.Lines), f.More)
 		}
 	}
-	repo, err := git.Open(t.Context(), r.dir)
+	repo, err := git.Open(t.Context(), r.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,9 +92,6 @@ func readList(d *json.Decoder, fn func(Record) error) (refused, err error) {
 	return nil, err
 }
 
-// IsJSON tells whether a text begins as a JSON export of ours does.
-func IsJSON(start []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(start), []byte(`{"format":`)) }
-
 // Page is a Markdown file with front matter, taken apart.
 type Page struct {
 	Fields map[string]json.RawMessage
