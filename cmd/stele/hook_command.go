@@ -106,7 +106,7 @@ func listOf(clients []wire.Client) string {
 const (
 	hookLimit    = 5 * time.Second
 	hookGrace    = 200 * time.Millisecond
-	payloadLimit = time.Second
+	payloadLimit = time.Second      // of silence on the pipe that brings an event
 	downFor      = 20 * time.Second // after a server did not answer, it is not asked again
 	wakeAgain    = 30 * time.Second
 	treePatience = 500 * time.Millisecond
@@ -226,21 +226,36 @@ func (t *telling) payload(ctx context.Context) (wire.Payload, error) {
 		payload wire.Payload
 		err     error
 	}
-	read := make(chan reading, 1)
+	read, silent := make(chan reading, 1), make(chan struct{}, 1)
 	go func() { // ends with the input, at the latest with the process
-		p, err := wire.Read(t.in)
+		p, err := wire.Read(hearing{t.in, silent})
 		read <- reading{p, err}
 	}()
-	timer := time.NewTimer(payloadLimit)
-	defer timer.Stop()
 	select {
 	case r := <-read:
 		return r.payload, r.err
-	case <-timer.C:
+	case <-silent:
 		return wire.Payload{}, wire.ErrBroken
 	case <-ctx.Done():
 		return wire.Payload{}, ctx.Err()
 	}
+}
+
+// hearing says when the other side of a pipe was silent for payloadLimit. Taking a large payload apart may take longer; that is no silence.
+type hearing struct {
+	in     io.Reader
+	silent chan<- struct{}
+}
+
+func (h hearing) Read(b []byte) (int, error) {
+	timer := time.AfterFunc(payloadLimit, func() {
+		select {
+		case h.silent <- struct{}{}:
+		default:
+		}
+	})
+	defer timer.Stop()
+	return h.in.Read(b)
 }
 
 // folderOf is the folder that an event is about, symbolic links resolved.
