@@ -24,7 +24,7 @@ const (
 	titleDomain  = "title"  // memories.title_hash
 	textDomain   = "text"   // memories.text_hash
 	targetDomain = "target" // links.target_hash
-	sourceDomain = "source" // memories.source_key
+	sourceDomain = "source" // memories.source_key, import_keys.source_key
 )
 
 // body is the sealed text of one revision. Short names: it is stored once per revision.
