@@ -43,7 +43,7 @@ func Organization(read func(ctx context.Context) (memory.Health, error), now fun
 		of("drift", "drift", func() Finding { return drift(h.Projects, now()) }),
 		of("sizes", "sizes", func() Finding {
 			return Good("%d live memories of %d, %s of text, %d entries in the index of words, %d impressions", h.Memories.Live,
-				h.Memories.Live+h.Memories.Superseded+h.Memories.Retired+h.Memories.Erased, size(h.TextBytes), h.Postings, h.Impressions)
+				h.Memories.Live+h.Memories.Superseded+h.Memories.Retired+h.Memories.Erased, Size(h.TextBytes), h.Postings, h.Impressions)
 		}),
 	}
 }
@@ -89,9 +89,9 @@ func backlog(h memory.Health, now time.Time) Finding {
 		return Good("%s; none waits", done)
 	case now.Sub(*b.Oldest) > waitsTooLong:
 		return Doubtful("keep stele serve running, which gives them vectors", "%s; %d memories wait for one, the oldest was written %s, and are found by words meanwhile",
-			done, b.Waiting, Ago(now, *b.Oldest))
+			done, b.Waiting, memory.Ago(now.Sub(*b.Oldest)))
 	}
-	return Good("%s; %d wait for one, the oldest was written %s", done, b.Waiting, Ago(now, *b.Oldest))
+	return Good("%s; %d wait for one, the oldest was written %s", done, b.Waiting, memory.Ago(now.Sub(*b.Oldest)))
 }
 
 func models(projects []memory.ProjectHealth, now time.Time) Finding {
@@ -115,7 +115,7 @@ func models(projects []memory.ProjectHealth, now time.Time) Finding {
 	if len(without) > 0 {
 		return Doubtful("stele model import PATH", "no architecture model in %s", names(without))
 	}
-	about := fmt.Sprintf("%d elements in %d projects, the newest import %s", elements, len(projects), Ago(now, newest))
+	about := fmt.Sprintf("%d elements in %d projects, the newest import %s", elements, len(projects), memory.Ago(now.Sub(newest)))
 	if len(loose) > 0 {
 		return Doubtful("stele bind suggest", "%s; no element is bound to files in %s", about, names(loose))
 	}
@@ -130,9 +130,9 @@ func written(h memory.Health, now time.Time) Finding {
 	case h.LastMemory == nil:
 		return Good("none yet; stele remember TEXT writes one")
 	case now.Sub(*h.LastMemory) > quietAfter:
-		return Doubtful(reachTheAgent, "the last was written %s", Ago(now, *h.LastMemory))
+		return Doubtful(reachTheAgent, "the last was written %s", memory.Ago(now.Sub(*h.LastMemory)))
 	}
-	return Good("the last was written %s", Ago(now, *h.LastMemory))
+	return Good("the last was written %s", memory.Ago(now.Sub(*h.LastMemory)))
 }
 
 func served(h memory.Health, now time.Time) Finding {
@@ -142,9 +142,9 @@ func served(h memory.Health, now time.Time) Finding {
 	case h.LastServed == nil:
 		return Doubtful(reachTheAgent, "none of %d memories was shown to anybody, as far back as that is kept", h.Memories.Live)
 	case now.Sub(*h.LastServed) > quietAfter:
-		return Doubtful(reachTheAgent, "the last memory was shown %s", Ago(now, *h.LastServed))
+		return Doubtful(reachTheAgent, "the last memory was shown %s", memory.Ago(now.Sub(*h.LastServed)))
 	}
-	return Good("the last memory was shown %s", Ago(now, *h.LastServed))
+	return Good("the last memory was shown %s", memory.Ago(now.Sub(*h.LastServed)))
 }
 
 func drift(projects []memory.ProjectHealth, now time.Time) Finding {
@@ -162,11 +162,11 @@ func drift(projects []memory.ProjectHealth, now time.Time) Finding {
 	case newest.IsZero():
 		return Unasked("no comparison of a model with its code is stored: stele drift run --push stores one")
 	case now.Sub(newest) > undriftAfter:
-		return Doubtful("stele drift run --push", "the last comparison with the code was stored %s", Ago(now, newest))
+		return Doubtful("stele drift run --push", "the last comparison with the code was stored %s", memory.Ago(now.Sub(newest)))
 	case len(never) > 0:
-		return Good("the last comparison with the code was stored %s; none for %s", Ago(now, newest), names(never))
+		return Good("the last comparison with the code was stored %s; none for %s", memory.Ago(now.Sub(newest)), names(never))
 	}
-	return Good("the last comparison with the code was stored %s", Ago(now, newest))
+	return Good("the last comparison with the code was stored %s", memory.Ago(now.Sub(newest)))
 }
 
 // names lists the first of some names.
@@ -177,24 +177,8 @@ func names(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// Ago says in words how long before now a moment was.
-func Ago(now, at time.Time) string {
-	d := now.Sub(at)
-	for _, unit := range []struct {
-		of   time.Duration
-		name string
-	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
-		if n := int(d / unit.of); n == 1 {
-			return "1 " + unit.name + " ago"
-		} else if n > 1 {
-			return fmt.Sprintf("%d %ss ago", n, unit.name)
-		}
-	}
-	return "just now"
-}
-
-// size says in words how much something takes.
-func size(n int64) string {
+// Size says in words how much something takes.
+func Size(n int64) string {
 	units := []string{"bytes", "kB", "MB", "GB", "TB"}
 	f, u := float64(n), 0
 	for f >= 1000 && u < len(units)-1 {

@@ -23,7 +23,7 @@ func (h *handling) pause(ctx context.Context) error {
 	}
 	beat := session.HeartbeatRequest{Anchor: h.request.Anchor}
 	if p := h.request.Progress; p != nil {
-		beat.Task = cmp.Or(h.session.Task, clip(first(p.Asked), taskLength))
+		beat.Task = cmp.Or(h.session.Task, session.ClipTo(first(p.Asked), taskLength))
 		if p.Worked || len(h.request.Edited) > 0 {
 			beat.Summary = gist(*p)
 		}
@@ -88,16 +88,16 @@ const (
 // gist is what a conversation came to, in its own words: the end of it, what was asked last, which commands failed.
 func gist(p Progress) string {
 	var parts []string
-	if answer := clip(opening(p.Answer), answerLength); answer != "" {
+	if answer := session.ClipTo(opening(p.Answer), answerLength); answer != "" {
 		parts = append(parts, answer)
 	}
 	if n := len(p.Asked); n > 1 {
-		parts = append(parts, "Asked last: "+clip(p.Asked[n-1], taskLength))
+		parts = append(parts, "Asked last: "+session.ClipTo(p.Asked[n-1], taskLength))
 	}
 	if len(p.Failed) > 0 {
 		lines := []string{"Commands that failed and were not run again with success:"}
 		for _, c := range p.Failed[:min(len(p.Failed), failedShown)] {
-			lines = append(lines, "- `"+strings.ReplaceAll(clip(c, failedLength), "`", "'")+"`")
+			lines = append(lines, "- `"+strings.ReplaceAll(session.ClipTo(c, failedLength), "`", "'")+"`")
 		}
 		if more := len(p.Failed) - failedShown; more > 0 {
 			lines = append(lines, fmt.Sprintf("- and %d more", more))

@@ -28,7 +28,7 @@ func (h *handling) prompt(ctx context.Context) error {
 	}
 	beat := session.HeartbeatRequest{}
 	if h.session.Task == "" {
-		beat.Task = clip(text, taskLength)
+		beat.Task = session.ClipTo(text, taskLength)
 	}
 	if beat.Task != "" || len(h.request.Edited) > 0 {
 		if err := h.beat(ctx, beat); err != nil {
@@ -83,7 +83,7 @@ func (h *handling) beforeEdit(ctx context.Context) error {
 			if h.request.Guard && h.out.Ask == "" {
 				h.out.Ask = fmt.Sprintf("%s works on %s alone since %s (%s)", memory.Line(met.Author), memory.Line(met.Element.Key), met.Since.UTC().Format("15:04 UTC"), met.SessionID)
 			}
-			in.say(fmt.Sprintf("- %s works on %s alone (%s: %s)", memory.Line(met.Author), memory.Line(met.Element.Key), met.SessionID, clip(met.Task, taskLength)))
+			in.say(fmt.Sprintf("- %s works on %s alone (%s: %s)", memory.Line(met.Author), memory.Line(met.Element.Key), met.SessionID, session.ClipTo(met.Task, taskLength)))
 		case met.File != "" && !h.session.Edited(met.File):
 			in.say(fmt.Sprintf("- %s edited %s within the last half hour (%s)", memory.Line(met.Author), memory.Line(met.File), met.SessionID))
 		}

@@ -50,7 +50,7 @@ func (s *Service) Hook(ctx context.Context, c memory.Caller, r Request) (Respons
 // clean refuses what no client says, and lets go of what cannot be used.
 func (r *Request) clean(c memory.Caller) error {
 	if !slices.Contains(Events, r.Event) {
-		return problem.Invalidf("event", "%q is no event of a hook", clip(string(r.Event), 40)).Fix("use start, prompt, before_edit, after_edit, pause or end")
+		return problem.Invalidf("event", "%q is no event of a hook", session.ClipTo(string(r.Event), 40)).Fix("use start, prompt, before_edit, after_edit, pause or end")
 	}
 	if c.Session == "" {
 		return problem.Invalidf("conversation", "the client's id of the conversation is missing").Fix("send it")
@@ -182,13 +182,4 @@ func (h *handling) standing(ctx context.Context) error {
 	t, err := h.sessions.Standing(ctx, h.caller)
 	h.out.Standing = Standing{t.Documented, t.Elements, t.Doubted}
 	return err
-}
-
-// clip is a text in one line of at most some characters.
-func clip(text string, most int) string {
-	text = memory.Line(text)
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return strings.TrimRight(string([]rune(text)[:most]), " ") + "…"
 }

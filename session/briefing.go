@@ -174,12 +174,12 @@ func (b *briefing) leftOff(ctx context.Context, source string) error {
 func (b *briefing) own(ctx context.Context, v View) ([]string, error) {
 	var lines []string
 	if b.session.Body.Task != "" {
-		lines = append(lines, "this session: "+clipTo(b.session.Body.Task, excerpt))
+		lines = append(lines, "this session: "+ClipTo(b.session.Body.Task, excerpt))
 	}
 	point := b.session.Body.Checkpoint
 	for _, text := range slices.Concat([]string{point.Summary}, point.Decisions, point.FollowUps) {
 		if text != "" {
-			lines = append(lines, clipTo(text, pitfallExcerpt))
+			lines = append(lines, ClipTo(text, pitfallExcerpt))
 		}
 	}
 	edits, err := v.Edits(ctx, []uuid.UUID{b.session.ID}, time.Time{})
@@ -257,14 +257,14 @@ func (b *briefing) outcomeLine(o outcome, open []FollowUp) string {
 	if o.session.Body.Task != "" {
 		what = o.session.Body.Task
 	}
-	parts = append(parts, clipTo(what, excerpt))
+	parts = append(parts, ClipTo(what, excerpt))
 	if o.session.Partial {
 		parts = append(parts, "not finished")
 	}
 	var left []string
 	for _, f := range open {
 		if f.SessionID == o.session.Name {
-			left = append(left, clipTo(f.Text, excerpt))
+			left = append(left, ClipTo(f.Text, excerpt))
 		}
 	}
 	if len(left) > 0 {
@@ -388,7 +388,7 @@ func MemoryLine(m memory.Memory, now time.Time) string {
 	var l strings.Builder
 	fmt.Fprintf(&l, "- **%s** [%s]", memory.Line(where), strings.ToUpper(strings.ReplaceAll(string(m.Kind), "_", " ")))
 	for _, f := range m.Flags {
-		fmt.Fprintf(&l, " [%s — %s]", strings.ToUpper(memory.Line(f.Flag)), clipTo(f.Reason, excerpt))
+		fmt.Fprintf(&l, " [%s — %s]", strings.ToUpper(memory.Line(f.Flag)), ClipTo(f.Reason, excerpt))
 	}
 	fmt.Fprintf(&l, " (%s, %s): ", memory.Line(m.Author), memory.Ago(now.Sub(m.ConfirmedAt)))
 	most := excerpt
@@ -399,12 +399,12 @@ func MemoryLine(m memory.Memory, now time.Time) string {
 	if m.Title != "" {
 		text = m.Title + ": " + text
 	}
-	l.WriteString(clipTo(text, most) + " · " + m.Handle)
+	l.WriteString(ClipTo(text, most) + " · " + m.Handle)
 	return l.String()
 }
 
-// clipTo cuts a text to one line of some characters.
-func clipTo(text string, most int) string {
+// ClipTo cuts a text to one line of some characters.
+func ClipTo(text string, most int) string {
 	text = memory.Line(text)
 	if utf8.RuneCountInString(text) <= most {
 		return text

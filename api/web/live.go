@@ -169,7 +169,7 @@ var deeds = map[memory.Verb]struct{ did, what, page string }{
 	memory.VerbRemember: {did: "wrote"}, memory.VerbRestate: {did: "said again"}, memory.VerbConfirm: {did: "confirmed"}, memory.VerbDispute: {did: "disputed"},
 	memory.VerbSupersede: {did: "replaced"}, memory.VerbRetire: {did: "retired"}, memory.VerbRestore: {did: "restored"}, memory.VerbErase: {did: "erased"},
 	memory.VerbEdit: {did: "edited"}, memory.VerbAttach: {did: "attached"}, memory.VerbDoubt: {did: "put in doubt"}, memory.VerbUnconfirm: {did: "took back a confirmation of"},
-	memory.VerbPromote:     {did: "promoted"},
+	memory.VerbPromote: {did: "promoted"}, memory.VerbPropose: {did: "proposed"}, memory.VerbImport: {did: "imported"},
 	memory.VerbPushRun:     {did: "compared the code with the model:"},
 	memory.VerbSetDrift:    {"changed", "the drift settings", "settings"},
 	memory.VerbSetProject:  {"changed", "the settings of the project", "settings"},

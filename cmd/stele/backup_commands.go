@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"github.com/stele-dev/stele/doctor"
 	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/postgres/embedded"
@@ -120,7 +121,7 @@ func (p *printer) verified(r verify.Report) {
 	}
 	p.prose("", fmt.Sprintf("Verified: migration %d, %s of %s (%s), the keys of %s; of %s %s opened (%s, %.1f s)",
 		r.Migration, count(int(r.Rows), "row"), count(r.Tables, "table"), compared, count(r.Organizations, "organization"),
-		count(int(r.Texts), "text"), opened, humanBytes(r.SizeBytes), float64(r.Milliseconds)/1000))
+		count(int(r.Texts), "text"), opened, doctor.Size(r.SizeBytes), float64(r.Milliseconds)/1000))
 }
 
 // keeper takes and verifies backups of the configured database.

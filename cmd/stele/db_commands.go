@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"github.com/stele-dev/stele/doctor"
 	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/postgres/embedded"
@@ -123,7 +124,7 @@ func (p *printer) databaseStatus(s embedded.Status) {
 	}
 	row := func(name, value string) { p.hanging(pad(name, 13), strings.Repeat(" ", 13), memory.Line(value)) }
 	row("database", "embedded, "+state)
-	row("data", s.DataDir+" ("+humanBytes(s.SizeBytes)+")")
+	row("data", s.DataDir+" ("+doctor.Size(s.SizeBytes)+")")
 	row("log", s.Log)
 	if s.Migration != nil {
 		row("schema", migrated(*s.Migration))

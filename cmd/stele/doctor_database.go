@@ -84,7 +84,7 @@ func (x *examination) openDatabase(ctx context.Context) doctor.Finding {
 	if err != nil {
 		return doctor.Good("the embedded database in %s answers", x.config.DataDir)
 	}
-	return doctor.Good("the embedded database in %s answers (%s)", s.DataDir, humanBytes(s.SizeBytes))
+	return doctor.Good("the embedded database in %s answers (%s)", s.DataDir, doctor.Size(s.SizeBytes))
 }
 
 // whose gives the id of the probe that is to tell why a database could be reached and not be opened; "" for none.
@@ -216,7 +216,7 @@ func (d *databaseProbes) storage(ctx context.Context) doctor.Finding {
 	if err != nil {
 		return doctor.Failed(err)
 	}
-	return doctor.Good("the database takes %s, %s of it what memories are found by", humanBytes(d.about.Bytes), humanBytes(index))
+	return doctor.Good("the database takes %s, %s of it what memories are found by", doctor.Size(d.about.Bytes), doctor.Size(index))
 }
 
 // unsaved is how old the newest backup may be: they are taken each night that somebody works.
@@ -232,15 +232,15 @@ func backedUp(ctx context.Context, b *backend, now time.Time) doctor.Finding {
 	}
 	verified := "none was ever verified"
 	if s.Verified != nil {
-		verified = "one was verified " + doctor.Ago(now, *s.Verified)
+		verified = "one was verified " + memory.Ago(now.Sub(*s.Verified))
 	}
 	switch {
 	case s.LastBackup == nil:
 		return doctor.Doubtful("stele db backup --verify", "there is none yet; one is taken each night")
 	case now.Sub(*s.LastBackup) > unsaved:
-		return doctor.Doubtful("stele db backup --verify", "the newest was taken %s; %s", doctor.Ago(now, *s.LastBackup), verified)
+		return doctor.Doubtful("stele db backup --verify", "the newest was taken %s; %s", memory.Ago(now.Sub(*s.LastBackup)), verified)
 	}
-	return doctor.Good("the newest was taken %s; %s", doctor.Ago(now, *s.LastBackup), verified)
+	return doctor.Good("the newest was taken %s; %s", memory.Ago(now.Sub(*s.LastBackup)), verified)
 }
 
 // The built-in encoder is of English, and its gate refuses what it would only guess at.

@@ -157,9 +157,9 @@ func disk(c config.Config, embedded bool) doctor.Finding {
 	case err != nil:
 		return doctor.Unasked("the room on the disk of %s cannot be told: %v", c.DataDir, err)
 	case free < noRoom:
-		return doctor.Bad(fix, "%s are free on the disk of %s, so that writes will fail", humanBytes(free), c.DataDir)
+		return doctor.Bad(fix, "%s are free on the disk of %s, so that writes will fail", doctor.Size(free), c.DataDir)
 	case free < littleRoom:
-		return doctor.Doubtful(fix, "%s are free on the disk of %s", humanBytes(free), c.DataDir)
+		return doctor.Doubtful(fix, "%s are free on the disk of %s", doctor.Size(free), c.DataDir)
 	}
-	return doctor.Good("%s are free on the disk of %s", humanBytes(free), c.DataDir)
+	return doctor.Good("%s are free on the disk of %s", doctor.Size(free), c.DataDir)
 }

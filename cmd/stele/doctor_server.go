@@ -102,7 +102,7 @@ func (x *examination) newest(ctx context.Context) doctor.Finding {
 		return doctor.Good("none yet")
 	}
 	m := found.Memories[0]
-	return doctor.Good("the last was written %s by %s", doctor.Ago(x.now(), m.CreatedAt), m.Author)
+	return doctor.Good("the last was written %s by %s", memory.Ago(x.now().Sub(m.CreatedAt)), m.Author)
 }
 
 // itself has the server examine itself.

@@ -31,6 +31,9 @@ const maxQueued = 100
 // runTimeout bounds one run, with bringing the repository here.
 const runTimeout = 20 * time.Minute
 
+// codeTimeout bounds a look at code that a page waits for.
+const codeTimeout = 10 * time.Second
+
 // driftRunner compares projects whose repositories this server reads itself: by schedule, after a push that GitHub tells of, or
 // when somebody asks. One at a time: a run takes a processor and a disk for a while.
 type driftRunner struct {
@@ -251,6 +254,8 @@ func (r *driftRunner) run(ctx context.Context, org, project uuid.UUID) error {
 
 // code compares the code of a span in the mirror of a project, as far as an earlier run brought it here.
 func (r *driftRunner) code(ctx context.Context, project uuid.UUID, span memory.CodeSpan) (since.Changes, error) {
+	ctx, cancel := context.WithTimeout(ctx, codeTimeout)
+	defer cancel()
 	repo, err := git.Open(ctx, filepath.Join(r.dir, project.String()))
 	if err != nil {
 		return since.Changes{}, problem.New(problem.NotFound, "", "this server has no copy of the repository", "name its address: stele drift settings --clone-url URL",

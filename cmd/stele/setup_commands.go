@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"fmt"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -141,17 +140,4 @@ func (a *app) configCommand() *cobra.Command {
 			})
 		},
 	}
-}
-
-// humanBytes is a size in the unit that leaves few digits.
-func humanBytes(n int64) string {
-	units := []string{"bytes", "kB", "MB", "GB", "TB"}
-	f, u := float64(n), 0
-	for f >= 1000 && u < len(units)-1 {
-		f, u = f/1000, u+1
-	}
-	if u == 0 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	return fmt.Sprintf("%.1f %s", f, units[u])
 }

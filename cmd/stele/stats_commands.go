@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stele-dev/stele/doctor"
 	"github.com/stele-dev/stele/memory"
 )
 
@@ -57,5 +58,5 @@ func (p *printer) stats(s memory.Stats) {
 			row("", fmt.Sprintf("%d of %s, which is not used", m.Vectors, m.Model))
 		}
 	}
-	row("size", fmt.Sprintf("texts %s, vectors %s, %s of words", humanBytes(s.TextBytes), humanBytes(s.VectorBytes), count(int(s.Postings), "posting")))
+	row("size", fmt.Sprintf("texts %s, vectors %s, %s of words", doctor.Size(s.TextBytes), doctor.Size(s.VectorBytes), count(int(s.Postings), "posting")))
 }
