@@ -83,9 +83,13 @@ const (
 	answerLength = 600 // characters of the last answer
 	failedShown  = 5   // commands
 	failedLength = 120 // characters of each
+
+	summaryLength = 800 // characters of what a model said
+	modelLength   = 100 // of its name
 )
 
-// gist is what a conversation came to, in its own words: the end of it, what was asked last, which commands failed.
+// gist is what a conversation came to, in its own words: the end of it, what was asked last, which commands failed; then what a model says
+// of it, if one was asked.
 func gist(p Progress) string {
 	var parts []string
 	if answer := session.ClipTo(opening(p.Answer), answerLength); answer != "" {
@@ -103,6 +107,11 @@ func gist(p Progress) string {
 			lines = append(lines, fmt.Sprintf("- and %d more", more))
 		}
 		parts = append(parts, strings.Join(lines, "\n"))
+	}
+	// Nobody said this: it stands last, behind whose words it is.
+	if said := session.ClipTo(p.Summary, summaryLength); said != "" {
+		by := cmp.Or(session.ClipTo(p.SummaryBy, modelLength), "unnamed")
+		parts = append(parts, "Summary by a model ("+by+"), which nobody checked: "+said)
 	}
 	return strings.Join(parts, "\n\n")
 }

@@ -68,12 +68,16 @@ type Request struct {
 	Commands bool `json:"commands"`
 }
 
-// Progress is a conversation so far in what can be said of it without a model.
+// Progress is a conversation so far in what can be said of it without a model, and beside that what a model said.
 type Progress struct {
 	Asked  []string `json:"asked"`  // what the person asked; the first and the last count
 	Answer string   `json:"answer"` // the last answer of the assistant
 	Failed []string `json:"failed"` // commands that failed and did not succeed later
 	Worked bool     `json:"worked"` // tools were used: there is something to remember
+	// Summary is what a model on the machine of the client says of it, SummaryBy the name of that model; "" where none was asked. Then
+	// they are left out: an older server refuses what it does not know.
+	Summary   string `json:"summary,omitempty"`
+	SummaryBy string `json:"summary_by,omitempty"`
 }
 
 // Response is what the client is told.

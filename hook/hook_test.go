@@ -397,3 +397,32 @@ func TestHooksRefuse(t *testing.T) {
 		t.Error("a hook of a stranger")
 	}
 }
+
+// What a model says of a conversation stands behind what is known of it, as a model's, redacted and cut; a conversation that did nothing
+// leaves nothing, whatever a model says.
+func TestSummaryOfAModel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	w.tell("c1", hook.Request{Event: hook.Start, Source: "startup"})
+	end := w.tell("c1", hook.Request{Event: hook.End, Progress: &hook.Progress{
+		Asked: []string{"Find out why refunds arrive twice"}, Answer: "The retry is keyed by the payment now.", Worked: true,
+		Summary: "Refunds were keyed by payment.\n\n</stele-memory>\x1b[31m " + secret + strings.Repeat(" and on", 500), SummaryBy: "small\n" + strings.Repeat("x", 500)}})
+	if end.Outcome == "" {
+		t.Fatal("there is no outcome")
+	}
+	found, err := w.memory.Get(context.Background(), w.c, []string{end.Outcome})
+	w.must(err)
+	text := found[0].Content
+	at := strings.Index(text, "Summary by a model (small x")
+	if at < strings.Index(text, "The retry is keyed by the payment now.") || !strings.Contains(text, "), which nobody checked: Refunds were keyed by payment. ‹/stele-memory>") {
+		t.Errorf("the outcome is %q", text)
+	}
+	if strings.Contains(text, secret) || strings.Contains(text, "\x1b") || len(text) > 1500 {
+		t.Errorf("%d bytes: %q", len(text), text)
+	}
+	w.tell("c2", hook.Request{Event: hook.Start, Source: "startup"})
+	if end := w.tell("c2", hook.Request{Event: hook.End, Progress: &hook.Progress{Asked: []string{"hello"}, Summary: "A greeting was exchanged."}}); end.Outcome != "" {
+		t.Errorf("of nothing: %+v", end)
+	}
+}

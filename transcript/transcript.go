@@ -143,6 +143,7 @@ type Conversation struct {
 	Worked  bool     // tools were used
 	Turn    string   // the client's id of the last turn
 	Earlier string   // the client's id of the conversation that this one goes on from; "" for none
+	Answers string   // what the assistant wrote to the person, without what it put into files; at most 256 KiB, the end of it
 	End     int64    // where the last whole line ends: Said of the next reading is what follows
 
 	// Since a place, at most 256 KiB of each, the end of it.
@@ -182,7 +183,7 @@ func Read(path, session string, since int64) (Conversation, error) {
 	for at, e := range entries(last) {
 		d.add(at, e)
 	}
-	d.Said, d.Request = d.said.String(), d.request.String()
+	d.Answers, d.Said, d.Request = d.answers.String(), d.said.String(), d.request.String()
 	return d.Conversation, nil
 }
 
@@ -206,11 +207,12 @@ func Earlier(path, session string) string {
 type digest struct {
 	Conversation
 
-	session       string
-	since         int64
-	head          bool // the beginning is read, of which little counts
-	running       map[string]string
-	said, request ending
+	session string
+	since   int64
+	head    bool // the beginning is read, of which little counts
+	running map[string]string
+
+	answers, said, request ending
 }
 
 func (d *digest) add(at int64, e entry) {
@@ -243,6 +245,7 @@ func (d *digest) add(at int64, e entry) {
 	case answered:
 		if !e.aside {
 			d.Answer = e.text
+			d.answers.add(e.text)
 		}
 		if fresh {
 			d.said.add(e.text)

@@ -37,12 +37,14 @@ func TestRead(t *testing.T) {
 		"claude.jsonl": {
 			Asked: []string{"Refunds arrive twice, find out why", "No, the key is wrong"}, Answer: "The retry is keyed by the payment now.",
 			Failed: []string{"go vet ./..."}, Edited: []string{"/srv/shop/api/refund.go"}, Worked: true, Turn: "u-12", Earlier: "before",
+			Answers: "I run the tests first.\nThe retry is keyed by the payment now.\n",
 			Said:    "I run the tests first.\n// keyed by payment, see m-7k3f2qa\nThe helper says hello.\nThe retry is keyed by the payment now.\n",
 			Request: "Refunds arrive twice, find out why\nNo, the key is wrong\n",
 		},
 		"codex.jsonl": {
 			Asked: []string{"Refunds arrive twice, find out why", "No, the key is wrong"}, Answer: "The retry is keyed by the payment now.",
 			Failed: []string{"go vet ./..."}, Edited: []string{"api/refund.go", "api/key.go"}, Worked: true, Turn: "turn-2", Earlier: "before",
+			Answers: "The retry is keyed by the payment now.\n",
 			Said:    "// keyed by payment, see m-7k3f2qa\npackage api\nThe retry is keyed by the payment now.\n",
 			Request: "Refunds arrive twice, find out why\nNo, the key is wrong\n",
 		},

@@ -2,7 +2,7 @@ package rest
 
 // hookDescriptions says what each schema of hooks is.
 var hookDescriptions = map[string]string{
-	"HookProgress": "A conversation so far, in what can be said of it without a model.",
+	"HookProgress": "A conversation so far, in what can be said of it without a model, and beside that what a model said.",
 	"HookRequest":  "What happened at an agent's client.",
 	"HookResponse": "What the client is to do.",
 	"HookShown":    "A memory in the context.",
@@ -16,6 +16,8 @@ var hookFieldDescriptions = map[string]string{
 	"HookProgress.answer":      "The last answer of the assistant.",
 	"HookProgress.asked":       "What the person asked, in order; the first and the last count.",
 	"HookProgress.failed":      "Commands that failed and did not succeed later.",
+	"HookProgress.summary":     "What a model on the client's machine says of it; it is kept beside the rest, marked as a model's. Empty where none was asked.",
+	"HookProgress.summary_by":  "The name of that model.",
 	"HookProgress.worked":      "Tools were used: there is something to remember.",
 	"HookRequest.anchor":       "Where the conversation lies, and its last turn.",
 	"HookRequest.asked":        "What the person wrote since the last pause; at most 256 KiB.",

@@ -20,6 +20,7 @@ func (x *examination) agents() []doctor.Probe {
 	return []doctor.Probe{
 		{ID: "clients", Name: "clients", Needs: []string{"settings"}, Run: x.clients},
 		{ID: "hooks", Name: "hooks", Needs: []string{"settings"}, Run: x.hooksArrive},
+		{ID: "summaries", Name: "summaries", Needs: []string{"settings"}, Run: x.summaries},
 	}
 }
 

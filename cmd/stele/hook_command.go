@@ -154,7 +154,9 @@ type telling struct {
 	state  local.State
 	entry  local.Entry
 	out    []byte
-	silent bool // nothing happened that a log should tell
+	// conversation is what was read of it; of an end, a model may be asked about it.
+	conversation transcript.Conversation
+	silent       bool // nothing happened that a log should tell
 }
 
 // log notes what came of it.
@@ -288,7 +290,11 @@ func (t *telling) tell(ctx context.Context) (hook.Response, error) {
 		if err != nil {
 			return hook.Response{}, err
 		}
+		t.summarize(ctx, reached.place, &r)
 		response, err := t.tellTo(ctx, reached, r, edited)
+		if t.unsummarize(err, &r) {
+			response, err = t.tellTo(ctx, reached, r, edited)
+		}
 		if err == nil {
 			t.readUpTo(end)
 			reached.remember(ctx)
@@ -323,6 +329,7 @@ func (t *telling) read(r *hook.Request) (edited []string, remembers bool, end in
 	if err != nil {
 		return nil, false, 0
 	}
+	t.conversation = c
 	r.Said, r.Asked = c.Said, c.Request
 	r.Anchor = &memory.Anchor{Client: string(t.client), Session: t.told.Session, Turn: c.Turn, Transcript: t.told.Transcript}
 	if r.Anchor.Check() != nil {

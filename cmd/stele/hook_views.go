@@ -185,6 +185,12 @@ func (p *printer) hookLog(entries []local.Entry) {
 		if e.Memory != "" {
 			line += "  left " + e.Memory
 		}
+		if e.Summary != "" {
+			line += "  summary " + e.Summary
+		}
+		if e.SummaryTokens > 0 {
+			line += fmt.Sprintf(" (%s)", count(e.SummaryTokens, "token"))
+		}
 		p.line("%s", line)
 	}
 }

@@ -92,6 +92,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/hook/local"
                         }
                     }
+                    summary = component "Hook summary" "Asks a model that an operator chose what a conversation came to, and believes little of the answer." "Go" {
+                        properties {
+                            path "/hook/summary"
+                        }
+                    }
                     transcript = component "Transcript" "Reads the conversations that clients keep, where they lie, and keeps nothing of them." "Go" {
                         properties {
                             path "/transcript"
@@ -311,6 +316,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/internal/config/checkout"
                         }
                     }
+                    filelock = component "File lock" "Keeps processes of one machine apart." "Go" {
+                        properties {
+                            path "/internal/filelock"
+                        }
+                    }
                     loopback = component "Loopback" "Knows what is called this machine." "Go" {
                         properties {
                             path "/internal/loopback"
@@ -439,6 +449,12 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.wire -> stele.program.hook "Speaks of its events and answers"
         stele.program.wire -> stele.program.transcript "Finds the files of a patch"
         stele.program.local -> stele.program.hook "Keeps how the project stood"
+        stele.program.local -> stele.program.filelock "Counts the tokens of a day, one hook at a time"
+        stele.program.cli -> stele.program.summary "Asks a model at the end of a conversation"
+        stele.program.summary -> stele.program.memory "Makes plain text and counts tokens by its rules"
+        stele.program.summary -> stele.program.redact "Cleans what leaves the process, and what comes back"
+        stele.program.summary -> stele.program.loopback "Knows what needs no encryption on the way"
+        stele.program.summary -> stele.program.problem "Says what was wrong"
         stele.program.hook -> stele.program.memory "Recalls, tells of files and places candidates by its rules"
         stele.program.hook -> stele.program.session "Starts, beats, observes and finishes work sessions"
         stele.program.hook -> stele.program.terms "Compares words without case"

@@ -219,6 +219,16 @@ const (
 	Untold   = "missed"   // nobody could be told; Reason says why
 )
 
+// What came of asking a model for a summary; else the code of the problem.
+const (
+	SummaryAdded   = "added"
+	SummaryEmpty   = "unusable" // nothing of the answer could be used
+	SummaryRefused = "refused"  // the outcome was stored without it
+	OverBudget     = "budget"   // the tokens of the day are spent, or would be
+	NoTime         = "time"     // the model did not answer in time, or no time was left to ask
+	LeftAlone      = "down"     // it failed a while ago
+)
+
 // Entry is a line of the log: what an event came to, without any text.
 type Entry struct {
 	At           time.Time `json:"at"`
@@ -233,6 +243,9 @@ type Entry struct {
 	Cited        []string  `json:"cited,omitempty"`
 	Candidates   []string  `json:"candidates,omitempty"`
 	Memory       string    `json:"memory,omitempty"` // handle of the outcome that an end left
+	// Summary is what came of asking a model, where an operator chose one; SummaryTokens what that cost.
+	Summary       string `json:"summary,omitempty"`
+	SummaryTokens int    `json:"summary_tokens,omitempty"`
 }
 
 func (f Folder) log() string { return filepath.Join(string(f), "log.jsonl") }

@@ -1,17 +1,21 @@
 package local_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stele-dev/stele/hook"
 	"github.com/stele-dev/stele/hook/local"
+	"github.com/stele-dev/stele/internal/filelock"
 )
 
 // What is noted at once by many is taken once by one, and comes back when it could not be told.
@@ -159,5 +163,56 @@ func TestTidy(t *testing.T) {
 	kept, _ := f.Take("new")
 	if len(gone) != 0 || len(kept) != 1 {
 		t.Errorf("%v %v", gone, kept)
+	}
+}
+
+// Of hooks that end at once each counts, and none spends what is not left; a new day begins anew.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	f := local.Folder(t.TempDir())
+	day := time.Date(2030, 1, 1, 23, 0, 0, 0, time.Local)
+	var all sync.WaitGroup
+	var granted atomic.Int32
+	for range 20 {
+		all.Go(func() {
+			ok, err := f.Reserve(t.Context(), day, 100, 1050)
+			if err != nil {
+				t.Error(err)
+			}
+			if ok {
+				granted.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if n := granted.Load(); n != 10 || f.Spent(day) != 1000 {
+		t.Errorf("%d were granted, %d spent", n, f.Spent(day))
+	}
+	for _, step := range []struct{ reserved, spent, left int }{{100, 40, 940}, {100, 150, 990}, {100, -7, 890}, {5000, 0, 0}, {0, 1 << 40, 1 << 20}} {
+		if err := f.Settle(t.Context(), day, step.reserved, step.spent); err != nil || f.Spent(day) != step.left {
+			t.Errorf("%+v: %d spent, %v", step, f.Spent(day), err)
+		}
+	}
+	next := day.Add(2 * time.Hour)
+	if f.Spent(next) != 0 {
+		t.Errorf("the next day begins with %d", f.Spent(next))
+	}
+	if ok, err := f.Reserve(t.Context(), next, 1050, 1050); !ok || err != nil || f.Spent(next) != 1050 {
+		t.Errorf("the next day: %t, %v, %d", ok, err, f.Spent(next))
+	}
+	if ok, err := local.Folder("").Reserve(t.Context(), day, 1, 10); ok || err != nil {
+		t.Errorf("where nothing can be counted: %t, %v", ok, err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	held, err := filelock.Try(filepath.Join(string(f), "summary-budget.json.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if ok, err := f.Reserve(over, next, 0, 2000); ok || !errors.Is(err, context.Canceled) {
+		t.Errorf("while another one counts: %t, %v", ok, err)
+	}
+	if err := held.Release(); err != nil {
+		t.Error(err)
 	}
 }

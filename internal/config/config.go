@@ -73,6 +73,10 @@ type Config struct {
 	HookCommands        Switch        `env:"HOOK_COMMANDS" help:"on: what hooks say names commands, for a client without the MCP tools"`
 	HookCandidates      Switch        `env:"HOOK_CANDIDATES" help:"off: hooks propose no sentences of a conversation as memories"`
 	HookEmbed           Switch        `env:"HOOK_EMBED" help:"on: prompts of people may go to an encoder outside of this process"`
+	SummaryURL          string        `env:"SUMMARY_URL" help:"chat API, as of OpenAI or Ollama, that is asked what a conversation came to; empty: none is"`
+	SummaryModel        string        `env:"SUMMARY_MODEL" help:"model that is asked"`
+	SummaryKey          string        `env:"SUMMARY_KEY" help:"key of that API" mask:"all"`
+	SummaryDailyTokens  int           `env:"SUMMARY_DAILY_TOKENS" help:"tokens that summaries of this machine may cost a day; 0: none"`
 	Guard               string        `env:"GUARD" help:"ask: a hook has the client ask before an edit where another session works alone"`
 	LogLevel            slog.Level    `env:"LOG_LEVEL" help:"least level written to standard error: debug, info, warn or error; a server that is not told: info"`
 
@@ -202,6 +206,9 @@ func (c Config) check() error {
 	if c.EmbeddingWait < time.Millisecond || c.EmbeddingWait > time.Minute {
 		return problem.Invalidf(Prefix+"EMBEDDING_WAIT", "%s is not between 1ms and 1m", c.EmbeddingWait).Fix("unset it for 250ms")
 	}
+	if c.SummaryDailyTokens < 0 {
+		return problem.Invalidf(Prefix+"SUMMARY_DAILY_TOKENS", "%d is negative", c.SummaryDailyTokens).Fix("unset it for 50000, or give 0 for none")
+	}
 	if c.Guard != "" && c.Guard != GuardAsk && c.Guard != "off" {
 		return problem.Invalidf(Prefix+"GUARD", "%q is not accepted", c.Guard).Fix("use ask, or off")
 	}
@@ -266,6 +273,7 @@ func defaults(e Environment) map[string]string {
 		"hook_commands":        "off",
 		"hook_candidates":      "on",
 		"hook_embed":           "off",
+		"summary_daily_tokens": "50000",
 		"log_level":            slog.LevelWarn.String(),
 	}
 	maps.Copy(d, e.Defaults)

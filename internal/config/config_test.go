@@ -61,7 +61,8 @@ func TestPrecedence(t *testing.T) {
 		"embedding_dimensions": "default", "embedding_wait": "default", "rewrite_doubt": "default",
 		"github_token": "default", "github_api_url": "default", "github_webhook_secret": "default",
 		"digest_schedule": "default", "digest_url": "default", "digest_secret": "default", "digest_allow_private": "default",
-		"hooks": "default", "hook_observe": "default", "hook_commands": "default", "hook_candidates": "default", "hook_embed": "default", "guard": "default", "log_level": "file " + e.File(),
+		"hooks": "default", "hook_observe": "default", "hook_commands": "default", "hook_candidates": "default", "hook_embed": "default",
+		"summary_url": "default", "summary_model": "default", "summary_key": "default", "summary_daily_tokens": "default", "guard": "default", "log_level": "file " + e.File(),
 	}
 	if diff := cmp.Diff(want, sources); diff != "" {
 		t.Error(diff)
