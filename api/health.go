@@ -14,7 +14,7 @@ import (
 type Check struct {
 	Name  string // database, schema, keys
 	Run   func(ctx context.Context) error
-	Every time.Duration // how long its answer holds; at least a second
+	Every time.Duration // how long it holds that all is well; at least a second. That something fails holds for a second
 }
 
 const (
@@ -76,7 +76,11 @@ func (h *health) check(ctx context.Context) readiness {
 	defer cancel()
 	var all sync.WaitGroup
 	for i, c := range h.checks {
-		if time.Since(h.last[i].at) < max(c.Every, checkEvery) {
+		holds := max(c.Every, checkEvery)
+		if h.last[i].err != nil {
+			holds = checkEvery // what was away for a moment is back soon, and nobody sends work here before it is seen
+		}
+		if time.Since(h.last[i].at) < holds {
 			continue
 		}
 		all.Go(func() {

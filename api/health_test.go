@@ -37,5 +37,11 @@ func TestChecksHoldAsLongAsTheySay(t *testing.T) {
 		if got := h.check(t.Context()); got.Ready || got.Checks["slow"] || !got.Checks["quick"] || slow != 2 {
 			t.Errorf("%+v after 30 s", got)
 		}
+		// What was away is seen to be back as soon as it is.
+		wrong = nil
+		<-time.After(checkEvery)
+		if got := h.check(t.Context()); !got.Ready || slow != 3 {
+			t.Errorf("%+v %s after what failed is well again, and %d runs", got, checkEvery, slow)
+		}
 	})
 }

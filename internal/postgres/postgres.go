@@ -40,6 +40,9 @@ type Config struct {
 	MaxConns int32
 	// StatementTimeout bounds each statement of a transaction that names no timeout of its own; default 30 s.
 	StatementTimeout time.Duration
+	// SilenceTimeout bounds how long the server waits for the next statement of a transaction; default 10 s. A client that
+	// lost its network may be silent for hours before TCP says so, and keeps everybody from the rows that it locked.
+	SilenceTimeout time.Duration
 	// ConnectTimeout bounds one attempt to connect; default 10 s.
 	ConnectTimeout time.Duration
 	// BeforeConnect runs before every new connection; the embedded cluster uses it to come back when it was stopped.
@@ -58,6 +61,9 @@ func (c Config) withDefaults() Config {
 	if c.StatementTimeout == 0 {
 		c.StatementTimeout = 30 * time.Second
 	}
+	if c.SilenceTimeout == 0 {
+		c.SilenceTimeout = 10 * time.Second
+	}
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = 10 * time.Second
 	}
@@ -68,6 +74,7 @@ func (c Config) withDefaults() Config {
 type DB struct {
 	pool     *pgxpool.Pool
 	timeout  time.Duration // of a statement, unless a transaction names its own
+	silence  time.Duration // between two statements of a transaction
 	restarts bool          // Config.BeforeConnect starts the server when it is down
 }
 
@@ -98,7 +105,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	db := &DB{pool: pool, timeout: cfg.StatementTimeout, restarts: cfg.BeforeConnect != nil}
+	db := &DB{pool: pool, timeout: cfg.StatementTimeout, silence: cfg.SilenceTimeout, restarts: cfg.BeforeConnect != nil}
 	if err := db.checkVersion(ctx, cfg); err != nil {
 		pool.Close()
 		return nil, err

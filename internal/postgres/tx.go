@@ -70,6 +70,8 @@ func (db *DB) begin(orgID uuid.UUID, opts TxOptions) string {
 	}
 	b.WriteString("; SET LOCAL statement_timeout = ")
 	b.WriteString(strconv.FormatInt(max(timeout.Milliseconds(), 1), 10))
+	b.WriteString("; SET LOCAL idle_in_transaction_session_timeout = ")
+	b.WriteString(strconv.FormatInt(max(db.silence.Milliseconds(), 1), 10))
 	if orgID != uuid.Nil {
 		b.WriteString("; SET LOCAL app.org_id = '")
 		b.WriteString(orgID.String())
@@ -140,6 +142,9 @@ func (db *DB) once(ctx context.Context, begin string, fn func(pgx.Tx) error) (er
 		return lost(err, errLost)
 	}
 	if err := tx.Commit(ctx); err != nil {
+		if SQLState(err) == "25P03" { // it was ended for its silence, before the server heard of a commit
+			return lost(err, errLost)
+		}
 		return lost(fmt.Errorf("commit: %w", err), errLostCommit)
 	}
 	committed = true

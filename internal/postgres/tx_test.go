@@ -206,3 +206,30 @@ func TestTransactionLimits(t *testing.T) { //nolint:tparallel // one connection 
 		}
 	})
 }
+
+// A transaction whose client fell silent, as one does that lost its network, must not keep others from what it locked: the
+// server ends it, and a client that was merely slow runs it again.
+func TestASilentTransactionLetsGo(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, func(cfg *postgres.Config) { cfg.SilenceTimeout = 100 * time.Millisecond })
+	org := uuid.New()
+	ctx := t.Context()
+	if err := db.InOrg(ctx, org, postgres.TxOptions{}, func(tx pgx.Tx) error { return insertOrganization(ctx, tx, org) }); err != nil {
+		t.Fatal(err)
+	}
+	rename := func(tx pgx.Tx, name string) error {
+		_, err := tx.Exec(ctx, `UPDATE organizations SET name = $2 WHERE org_id = $1`, org, name)
+		return err
+	}
+	attempts := 0
+	err := db.InOrg(ctx, org, postgres.TxOptions{}, func(tx pgx.Tx) error {
+		attempts++
+		if err := rename(tx, "silent"); err != nil || attempts > 1 {
+			return err
+		}
+		return db.InOrg(ctx, org, postgres.TxOptions{StatementTimeout: 20 * time.Second}, func(other pgx.Tx) error { return rename(other, "other") })
+	})
+	if err != nil || attempts != 2 {
+		t.Errorf("%d attempts, %v; want the second to come after the other", attempts, err)
+	}
+}
