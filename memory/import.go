@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/stele-dev/stele/internal/problem"
 )
@@ -129,6 +131,7 @@ type arriving struct {
 	restore  *Restore
 	versions []StoredVersion
 	outcome  *ImportOutcome
+	refused  *problem.Error // and then nothing else
 }
 
 // ImportMemories stores records of other memories in one transaction. A record that cannot be stored is refused alone; the error is
@@ -146,26 +149,20 @@ func (s *Service) ImportMemories(ctx context.Context, c Caller, r ImportRequest)
 	if r.Batch == uuid.Nil {
 		r.Batch = newID()
 	}
-	now := s.now()
 	first := make([]ImportOutcome, len(r.Records))
+	arrived, err := s.arriveAll(ctx, c, r)
+	if err != nil {
+		return ImportResponse{}, err
+	}
 	prepared := make([]*arriving, 0, len(r.Records))
 	var spaces []SpaceKey
-	keys := map[string]bool{}
-	for i, rec := range r.Records {
-		if err := ctx.Err(); err != nil {
-			return ImportResponse{}, err
-		}
-		first[i] = ImportOutcome{Key: rec.Key}
-		a, err := s.arrive(c, rec, keys, r.Batch, now)
-		if err != nil {
-			p, ok := problem.As(err)
-			if !ok {
-				return ImportResponse{}, err
-			}
-			if !utf8.ValidString(rec.Key) {
+	for i, a := range arrived {
+		first[i] = ImportOutcome{Key: r.Records[i].Key}
+		if a.refused != nil {
+			if !utf8.ValidString(first[i].Key) {
 				first[i].Key = ""
 			}
-			first[i].Result, first[i].Notes = ImportRefused, []string{p.Error()}
+			first[i].Result, first[i].Notes = ImportRefused, []string{a.refused.Error()}
 			continue
 		}
 		a.outcome = &first[i]
@@ -178,7 +175,7 @@ func (s *Service) ImportMemories(ctx context.Context, c Caller, r ImportRequest)
 	if len(prepared) == 0 {
 		return out, nil
 	}
-	err := s.write(ctx, c, spaces, func(tx Tx) error {
+	err = s.write(ctx, c, spaces, func(tx Tx) error {
 		out = ImportResponse{Batch: r.Batch, Records: slices.Clone(first), Redacted: []Redaction{}}
 		return once(ctx, tx, c, s.now(), VerbImport, request, &out, func() error {
 			m := newImporting(s, tx, c, r.Batch, r.DryRun)
@@ -199,15 +196,44 @@ func (s *Service) ImportMemories(ctx context.Context, c Caller, r ImportRequest)
 	return out, nil
 }
 
-// arrive checks and cleans one record without looking at the database.
-func (s *Service) arrive(c Caller, rec ImportRecord, keys map[string]bool, batch uuid.UUID, now time.Time) (*arriving, error) {
+// arriveAll checks and cleans the records, on all processors: looking for secrets and words in hundreds of texts takes longer than
+// storing them. Each has a place in the answer, also those that are refused.
+func (s *Service) arriveAll(ctx context.Context, c Caller, r ImportRequest) ([]*arriving, error) {
+	now := s.now()
+	out := make([]*arriving, len(r.Records))
+	keys := map[string]bool{}
+	var each errgroup.Group
+	each.SetLimit(runtime.GOMAXPROCS(0))
+	for i, rec := range r.Records {
+		again := keys[rec.Key]
+		keys[rec.Key] = true
+		each.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			a, err := s.arrive(c, rec, again, r.Batch, now)
+			if err != nil {
+				p, ok := problem.As(err)
+				if !ok {
+					return err
+				}
+				a = &arriving{refused: p}
+			}
+			out[i] = a
+			return nil
+		})
+	}
+	return out, each.Wait()
+}
+
+// arrive checks and cleans one record without looking at the database. again says that its key was there before.
+func (s *Service) arrive(c Caller, rec ImportRecord, again bool, batch uuid.UUID, now time.Time) (*arriving, error) {
 	switch {
 	case rec.Key == "" || len(rec.Key) > MaxImportKeyBytes || !utf8.ValidString(rec.Key) || strings.ContainsFunc(rec.Key, unicode.IsControl):
 		return nil, problem.Invalidf("key", "it is no key").Fix("give source and native id on one line of at most %d bytes", MaxImportKeyBytes)
-	case keys[rec.Key]:
+	case again:
 		return nil, problem.Invalidf("key", "%q is there twice", clip(rec.Key, 80)).Fix("give each record a key of its own")
 	}
-	keys[rec.Key] = true
 	agent, user := AgentName(rec.Agent), strings.TrimSpace(rec.User)
 	if user == "" {
 		agent, user = cmp.Or(agent, c.Agent), c.User

@@ -298,7 +298,9 @@ func (m *importing) place(a *arriving) error {
 		r.Handle = newHandle()
 	}
 	m.handles[r.Handle] = true
-	ins.Index = IndexOf(&r.Memory)
+	if ins.Index = d.index.attached(r.Elements, r.Paths); r.Title != d.Title { // it is in the text now
+		ins.Index = IndexOf(&r.Memory)
+	}
 	m.inserts, m.pending[r.ID] = append(m.inserts, ins), ins
 	if a.restore != nil {
 		m.byExport[a.restore.ID] = r.ID

@@ -389,17 +389,17 @@ func (s *Service) newRecord(c Caller, d *draft, kind Kind, elements []ElementRef
 // warnUnattached says which elements a text without element and path may be about. The memory is stored by then, so when
 // the model cannot be read the advice is left out.
 func (s *Service) warnUnattached(ctx context.Context, c Caller, d *draft, out *RememberResponse) {
-	var elements []Element
+	var known *elementWords
 	err := s.view(ctx, c, func(v View) (err error) {
-		elements, err = v.Elements(ctx, c.Project, false)
+		known, err = s.models.wordsOf(ctx, v, c.Project)
 		return err
 	})
-	if err != nil || len(elements) == 0 {
+	if err != nil || len(known.keys) == 0 {
 		return
 	}
 	names := make([]string, 0, suggestions)
-	for _, e := range closestElements(elements, d.Title+" "+d.Content, suggestions) {
-		names = append(names, e.Key)
+	for _, i := range known.closest(d.Title+" "+d.Content, suggestions) {
+		names = append(names, known.keys[i])
 	}
 	out.Warnings = append(out.Warnings, "stored for the whole project; to tie it to code, name an element such as "+strings.Join(names, ", "))
 }

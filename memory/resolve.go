@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory/terms"
 )
@@ -300,60 +299,6 @@ func ownersOf(ctx context.Context, v View, project uuid.UUID, paths []string) ([
 		}
 	}
 	return out, nil
-}
-
-// closestElements ranks elements by the words their key, name, technology and description share with a text, an element
-// word weighing less the more elements have it; the rest follow in order of declaration. People are never offered.
-func closestElements(elements []Element, text string, n int) []Element {
-	elements = slices.DeleteFunc(slices.Clone(elements), func(e Element) bool { return e.Level == c4model.Person })
-	wanted := map[string]bool{}
-	for _, t := range terms.Of(text) {
-		wanted[t] = true
-	}
-	df := map[string]int{}
-	words := make([][]string, len(elements))
-	for i, e := range elements {
-		words[i] = terms.Of(e.Key + "\n" + e.Name + "\n" + e.Technology + "\n" + e.Description)
-		for _, w := range words[i] {
-			df[w]++
-		}
-	}
-	type scored struct {
-		e     Element
-		score float64
-	}
-	list := make([]scored, len(elements))
-	for i, e := range elements {
-		list[i].e = e
-		for _, w := range words[i] {
-			if wanted[w] {
-				list[i].score += 1 / float64(df[w])
-			}
-		}
-		// A misspelt or shortened key shares no term; a common piece still counts for something.
-		if folded := terms.Fold(text); len(folded) >= 3 && len(folded) < 100 &&
-			(strings.Contains(terms.Fold(e.Key), folded) || strings.Contains(terms.Fold(e.Name), folded)) {
-			list[i].score++
-		}
-	}
-	slices.SortStableFunc(list, func(a, b scored) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		default:
-			return 0
-		}
-	})
-	out := make([]Element, 0, n)
-	for i := range list {
-		if len(out) == n {
-			break
-		}
-		out = append(out, list[i].e)
-	}
-	return out
 }
 
 func (r *Record) expired(now time.Time) bool { return r.ExpiresAt != nil && !r.ExpiresAt.After(now) }

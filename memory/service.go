@@ -19,6 +19,7 @@ type Service struct {
 	wait     time.Duration // for a vector, on a write or a recall
 	branches Branches
 	workers  Workers
+	models   *keptModels
 
 	rewriteDoubt   int // percent; 0 = never
 	promptsByWords bool
@@ -48,7 +49,7 @@ const defaultEmbedWait = 250 * time.Millisecond
 // New makes a Service on a Store.
 func New(store Store, o Options) *Service {
 	s := &Service{store: store, embedder: o.Embedder, ranking: DefaultRanking(), wait: o.EmbedWait, branches: o.Branches, rewriteDoubt: o.RewriteDoubt,
-		promptsByWords: o.PromptsByWords, now: o.Now}
+		promptsByWords: o.PromptsByWords, now: o.Now, models: &keptModels{}}
 	if s.embedder == nil {
 		s.embedder = embedding.None{}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -20,7 +19,7 @@ const maxGroup = 16
 
 // groups lets writers of one process that want the same spaces share a transaction. Writers of a space follow each other
 // anyway, since each must see what the one before stored. While one writes, the others wait here, without a connection;
-// the next then runs the work of all of them, each behind a savepoint of its own, and commits once: one lock, one wait for
+// the next then runs the work of all of them, each so that it can be taken back, and commits once: one lock, one wait for
 // the disk. With eight writers of one project this stores twice as much as one transaction for each. The zero value is
 // ready.
 type groups struct {
@@ -229,8 +228,8 @@ func (s *Store) together(org uuid.UUID, spaces []memory.SpaceKey, group []*job) 
 		ctx = group[0].ctx
 	}
 	return s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error {
-		p := &pipeline{Tx: t}
-		w := &tx{view: view{tx: p, org: org, exact: s.exact, tried: &s.tried}, pipeline: p, spaces: map[memory.SpaceKey]*lockedSpace{}}
+		p := &pipeline{Tx: t, org: org, spaces: map[memory.SpaceKey]*lockedSpace{}, stored: map[int32]numbers{}}
+		w := &tx{view: view{tx: p, org: org, exact: s.exact, tried: &s.tried}, pipeline: p, spaces: p.spaces}
 		var admitted admission
 		first := &admitted
 		for _, key := range spaces {
@@ -238,7 +237,8 @@ func (s *Store) together(org uuid.UUID, spaces []memory.SpaceKey, group []*job) 
 			if err != nil {
 				return fmt.Errorf("take space %s: %w", key.Scope, err)
 			}
-			w.spaces[key], first = sp, nil
+			p.hold(key, sp)
+			first = nil
 		}
 		var err error
 		if w.keys, err = s.keysAt(ctx, p, org, admitted.keysets); err != nil {
@@ -251,11 +251,20 @@ func (s *Store) together(org uuid.UUID, spaces []memory.SpaceKey, group []*job) 
 			return p.flush(ctx)
 		}
 		for _, j := range group {
-			if j.err = w.attempt(ctx, j); postgres.Retryable(j.err) || errors.Is(j.err, errRollback) {
+			switch j.err = w.attempt(ctx, j); {
+			case errors.Is(j.err, errShared):
+				err, j.err = j.err, nil // it is tried again, as the others are
+				return fmt.Errorf("%w: %w", errRollback, err)
+			case postgres.Retryable(j.err) || errors.Is(j.err, errRollback):
 				return j.err
 			}
 		}
-		return p.flush(ctx)
+		// Rows of jobs that only added are first sent here: where one cannot be stored, each job learns by itself whether it is its own.
+		if err := p.flush(ctx); err != nil && !postgres.Retryable(err) && !t.Conn().IsClosed() {
+			return fmt.Errorf("%w: %w", errRollback, err)
+		} else {
+			return err
+		}
 	})
 }
 
@@ -266,36 +275,24 @@ var (
 	errPanicked = errors.New("another write of the same transaction panicked")
 )
 
-// attempt runs one job behind a savepoint.
+// attempt runs one job so that what it wrote can be taken back.
 func (t *tx) attempt(ctx context.Context, j *job) error {
 	if err := j.ctx.Err(); err != nil {
 		return err
 	}
-	before := map[memory.SpaceKey]lockedSpace{}
-	for key, sp := range t.spaces {
-		before[key] = *sp
-	}
-	t.pipeline.queue(`SAVEPOINT job`)
+	before := t.pipeline.begin()
 	err := j.fn(t)
 	if err == nil {
-		err = t.pipeline.flush(ctx)
+		err = t.pipeline.end(ctx)
 	}
-	if err == nil {
-		t.pipeline.queue(`RELEASE SAVEPOINT job`)
-		return nil
+	if err == nil || postgres.Retryable(err) {
+		return err
 	}
 	if gone := j.ctx.Err(); gone != nil {
 		err = fmt.Errorf("%w (%w)", gone, err) // its caller gave up, whatever the server calls that
 	}
-	for key := range maps.Keys(before) {
-		*t.spaces[key] = before[key]
-	}
-	if t.pipeline.unsent(`SAVEPOINT job`) {
-		return err // nothing of the job reached the database
-	}
-	t.pipeline.discard()
-	if _, rerr := t.tx.Exec(ctx, `ROLLBACK TO SAVEPOINT job`); rerr != nil {
-		return fmt.Errorf("%w: %w (after %w)", errRollback, rerr, err)
+	if lost := t.pipeline.undo(ctx, before); lost != nil {
+		return fmt.Errorf("%w (after %w)", lost, err)
 	}
 	return err
 }

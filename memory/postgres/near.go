@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -48,7 +49,7 @@ const maxNearPostings = 20_000
 //	hit   memories with at least m ($10) of them
 //
 // Every step looks single rows up by key. LATERAL with OFFSET 0 leaves the planner no other way: without statistics, as
-// right after an import, it would read the whole space once and filter it for every term.
+// right after an import, it would read the whole space once and filter it for every term, or read all vectors of the space.
 const nearTerms = `
 	WITH rare AS MATERIALIZED (
 		SELECT term FROM (
@@ -70,7 +71,7 @@ const nearTerms = `
 	CROSS JOIN LATERAL (
 		SELECT terms FROM memory_terms WHERE org_id = $1 AND space_id = $2 AND seq = h.seq OFFSET 0) mt
 	WHERE $8 = '' OR NOT EXISTS (
-		SELECT 1 FROM vectors v WHERE v.org_id = $1 AND v.model = $8 AND v.space_id = $2 AND v.seq = h.seq)`
+		SELECT 1 FROM vectors v WHERE v.org_id = $1 AND v.model = $8 AND v.space_id = $2 AND v.seq = h.seq OFFSET 0)`
 
 // Near finds live memories close to a text: equal ones, those with a close vector, and where a vector is missing on either
 // side those that share most of their terms.
@@ -102,7 +103,7 @@ func (t *tx) Near(ctx context.Context, q memory.NearQuery) ([]memory.Near, error
 		if err != nil {
 			return nil, err
 		}
-		total, ok, err := t.vectorIndex(ctx, indexed, scope)
+		total, ok, err := t.past().vectorIndex(ctx, indexed, scope)
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +124,8 @@ func (t *tx) Near(ctx context.Context, q memory.NearQuery) ([]memory.Near, error
 			})
 		})
 	}
-	if terms := t.hashes(termDomain, q.Terms); len(terms) > 0 {
+	terms := t.hashes(termDomain, q.Terms)
+	if len(terms) > 0 {
 		size := float64(len(terms))
 		common := int(math.Ceil(q.MinOverlap * size))
 		m := max(1, common/4) // reads a third more postings than 1 would, and leaves hardly any candidate by chance
@@ -140,9 +142,10 @@ func (t *tx) Near(ctx context.Context, q memory.NearQuery) ([]memory.Near, error
 			})
 		})
 	}
-	if err := t.tx.SendBatch(ctx, b).Close(); err != nil {
+	if err := t.past().tx.SendBatch(ctx, b).Close(); err != nil {
 		return nil, fmt.Errorf("compare with what is known: %w", err)
 	}
+	t.nearWaiting(q, t.hash128(textDomain, q.Normal), terms, at)
 	out := make([]memory.Near, 0, len(found))
 	for _, n := range found {
 		out = append(out, *n)
@@ -164,6 +167,42 @@ func (t *tx) Near(ctx context.Context, q memory.NearQuery) ([]memory.Near, error
 		return slices.Compare(a.ID[:], b.ID[:])
 	})
 	return out[:min(len(out), q.Limit)], nil
+}
+
+// nearWaiting compares with the memories that are added and not sent, by the rules of the statements.
+func (t *tx) nearWaiting(q memory.NearQuery, text []byte, terms []int64, at func(uuid.UUID) *memory.Near) {
+	for m := range t.waiting() {
+		if m.Space != q.Space || m.Kind != q.Kind || m.Status != memory.Live {
+			continue
+		}
+		if bytes.Equal(m.entry.text, text) {
+			at(m.ID).SameText = true
+		}
+		var vector []float32
+		if q.Vector != nil {
+			vector = t.waitingVector(m, q.Model)
+		}
+		switch {
+		case vector != nil:
+			if c := cosine(q.Vector, vector); c >= q.MinCosine {
+				at(m.ID).Cosine = c
+			}
+		case len(terms) > 0:
+			if o := overlap(terms, m.entry.terms); o >= q.MinOverlap {
+				at(m.ID).Overlap = o
+			}
+		}
+	}
+}
+
+// cosine is that of two vectors of one length.
+func cosine(a, b []float32) float64 {
+	var ab, aa, bb float64
+	for i := range min(len(a), len(b)) {
+		x, y := float64(a[i]), float64(b[i])
+		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
+	}
+	return ab / math.Sqrt(aa*bb)
 }
 
 // live is how many memories a held space has in recall.

@@ -2,14 +2,12 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/pgvector/pgvector-go"
 
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/internal/postgres"
@@ -38,51 +36,11 @@ func (v *view) hashes(domain string, texts []string) []int64 {
 
 // Insert stores a new memory. A handle or import key that is taken fails the transaction with memory.ErrTaken.
 func (t *tx) Insert(_ context.Context, r *memory.Record, at []memory.Attachment, ix memory.Index, sourceKey string, batch uuid.UUID) error {
-	// Scope and owner follow from the record; the caller took the space for this transaction.
-	sp, err := t.spaceOf(r)
-	if err != nil {
+	if err := t.add(r, addition{at: at, index: ix, key: sourceKey, batch: batch}); err != nil {
 		return err
 	}
-	r.Space, r.Seq = sp.ID, sp.nextSeq
-	sealed, err := t.sealBody(r.ID, r.Revision, bodyOf(r))
-	if err != nil {
-		return err
-	}
-	var source []byte
-	if sourceKey != "" {
-		source = t.hash128(sourceDomain, sourceKey)
-	}
-	seen := memory.Seen{}
-	if r.Seen != nil {
-		seen = *r.Seen
-	}
-	e := t.entry(ix)
-	b := &pgx.Batch{}
-	b.Queue(`
-		INSERT INTO memories (org_id, memory_id, space_id, seq, project_id, handle, kind, status, agent, user_name, origin, source_key,
-			batch_id, unreviewed, created_at, confirmed_at, revision, expires_at, title_hash, text_hash, term_count,
-			seen_commit, seen_branch, seen_tree, seen_assumed)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $25, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`,
-		t.org, r.ID, r.Space, r.Seq, nullID(r.ProjectID), r.Handle, r.Kind, r.Agent, r.User, r.Origin, source, nullID(batch), r.Unreviewed,
-		r.CreatedAt, r.ConfirmedAt, r.Revision, r.ExpiresAt, e.title, e.text, len(e.terms), seen.Commit, seen.Branch, seen.Tree, seen.Assumed, r.Status)
-	b.Queue(`INSERT INTO memory_versions (org_id, memory_id, revision, body, recorded_at, agent, user_name) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		t.org, r.ID, r.Revision, sealed, r.CreatedAt, r.Agent, r.User)
-	t.queueAttach(b, r.ID, at, r.CreatedAt)
-	t.queuePaths(b, r, r.ProjectID)
-	if err := t.queueLinks(b, r, ix); err != nil {
-		return err
-	}
-	live := 0
-	if r.Status == memory.Live {
-		live = 1
-		t.queueIndex(b, r, e)
-	}
-	b.Queue(`UPDATE spaces SET next_seq = $3, live = live + $4 WHERE org_id = $1 AND space_id = $2`, t.org, sp.ID, sp.nextSeq+1, live)
-	t.pipeline.later(b)
-	sp.nextSeq++
-	for i, text := range ix.Links {
-		r.Links = append(r.Links, memory.Link{Text: text})
-		r.LinkHashes = append(r.LinkHashes, t.linkHash(ix.Links[i]))
+	for _, text := range ix.Links {
+		r.Links, r.LinkHashes = append(r.Links, memory.Link{Text: text}), append(r.LinkHashes, t.linkHash(text))
 	}
 	return nil
 }
@@ -140,30 +98,16 @@ func (t *tx) queuePaths(b *pgx.Batch, r *memory.Record, project uuid.UUID) {
 func (v *view) linkHash(text string) []byte { return v.hash128(targetDomain, memory.FoldTarget(text)) }
 
 func (t *tx) queueLinks(b *pgx.Batch, r *memory.Record, ix memory.Index) error {
-	if len(ix.Links) == 0 {
-		return nil
-	}
-	ordinals, hashes, targets := make([]int32, len(ix.Links)), make([][]byte, len(ix.Links)), make([][]byte, len(ix.Links))
-	for i, text := range ix.Links {
-		sealed, err := t.keys.Seal(linkLocation(r.ID, i), []byte(text))
-		if err != nil {
-			return err
-		}
-		ordinals[i], hashes[i], targets[i] = int32(i), t.linkHash(text), sealed
-	}
-	b.Queue(`INSERT INTO links (org_id, memory_id, ordinal, target_hash, target)
-		SELECT $1, $2, l.ordinal, l.hash, l.target FROM unnest($3::int[], $4::bytea[], $5::bytea[]) AS l (ordinal, hash, target)`,
-		t.org, r.ID, ordinals, hashes, targets)
-	return nil
+	links, err := t.linksOf(r, ix)
+	queueLinks(b, t.org, links)
+	return err
 }
 
-// queueIndex puts a memory into the postings. term_frequencies is what idf is made of; it changes with the postings.
+// queueIndex puts a memory into the postings, as one that is live.
 func (t *tx) queueIndex(b *pgx.Batch, r *memory.Record, e entry) {
-	b.Queue(`INSERT INTO postings (org_id, space_id, term, seq) SELECT $1, $2, term, $3 FROM unnest($4::bigint[]) AS term`,
-		t.org, r.Space, r.Seq, append(slices.Clone(e.terms), e.tags...))
-	b.Queue(`INSERT INTO memory_terms (org_id, space_id, seq, terms, tags) VALUES ($1, $2, $3, $4, $5)`, t.org, r.Space, r.Seq, e.terms, e.tags)
-	b.Queue(`INSERT INTO term_frequencies (org_id, space_id, term, df) SELECT $1, $2, term, 1 FROM unnest($3::bigint[]) AS term
-		ON CONFLICT (org_id, space_id, term) DO UPDATE SET df = term_frequencies.df + 1`, t.org, r.Space, e.terms)
+	m := newMemory{Record: *r, entry: e}
+	m.Status = memory.Live
+	(&fresh{memories: []newMemory{m}}).queueIndex(b, t.org)
 }
 
 // unindex takes a memory out of the postings, by the terms with which it entered.
@@ -266,7 +210,6 @@ func (t *tx) SetStatus(ctx context.Context, r *memory.Record, status memory.Stat
 		change = 1
 		t.queueIndex(b, r, t.entry(*index))
 	}
-	b.Queue(`UPDATE spaces SET live = live + $3 WHERE org_id = $1 AND space_id = $2`, t.org, r.Space, change)
 	t.pipeline.later(b)
 	r.Status, sp.Live = status, sp.Live+change
 	return nil
@@ -387,40 +330,32 @@ func (t *tx) Cite(ctx context.Context, id uuid.UUID, session string, observed bo
 	return err
 }
 
-// SetVector stores a vector of a live memory.
+// SetVector stores a vector of a live memory, with the memory when that is not sent yet.
 func (t *tx) SetVector(_ context.Context, space, seq int32, model string, vector []float32) error {
+	v := fresh{vectors: []newVector{{model, space, seq, vector}}}
+	for m := range t.waiting() {
+		if m.Space == space && m.Seq == seq {
+			t.pipeline.own.take(&v)
+			return nil
+		}
+	}
 	b := &pgx.Batch{}
-	b.Queue(`INSERT INTO vectors (org_id, model, space_id, seq, embedding) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (org_id, model, space_id, seq) DO UPDATE SET embedding = excluded.embedding`,
-		t.org, model, space, seq, pgvector.NewHalfVector(vector))
+	v.queue(b, t.org)
 	t.pipeline.later(b)
 	return nil
 }
 
 // Audit appends to the trail. Each line is the next event of its space.
 func (t *tx) Audit(_ context.Context, by memory.Caller, entries ...memory.AuditEntry) error {
-	b := &pgx.Batch{}
 	for _, e := range entries {
 		sp, err := t.eventSpace(by, e)
 		if err != nil {
 			return err
 		}
-		detail := e.Detail
-		if detail == nil {
-			detail = map[string]string{}
-		}
-		encoded, err := json.Marshal(detail)
-		if err != nil {
+		if err := t.addEntry(by, e, sp); err != nil {
 			return err
 		}
-		b.Queue(`INSERT INTO audit (org_id, audit_id, at, verb, subject_id, project_id, revision, agent, user_name, door, session_id, detail, space_id, event)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-			t.org, uuid.Must(uuid.NewV7()), e.At, e.Verb, nullID(e.Subject), nullID(by.Project), e.Revision, by.Agent, by.User, by.Door, by.Session, encoded,
-			sp.ID, sp.nextEvent)
-		sp.nextEvent++
-		b.Queue(`UPDATE spaces SET next_event = $3 WHERE org_id = $1 AND space_id = $2`, t.org, sp.ID, sp.nextEvent)
 	}
-	t.pipeline.later(b)
 	return nil
 }
 
