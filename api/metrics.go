@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/stele-dev/stele/memory/index"
 )
 
 // metrics are what Prometheus scrapes: counts and times by route, never by tenant, user or text.
@@ -56,6 +58,23 @@ func (m *metrics) refused(reason string) { m.refusals.WithLabelValues(reason).In
 
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// IndexMetrics tells what recall is answered from.
+func IndexMetrics(stats func() index.Stats) []prometheus.Collector {
+	gauge := func(name, help string, value func(index.Stats) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(stats()) })
+	}
+	counter := func(name, help string, value func(index.Stats) float64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return value(stats()) })
+	}
+	return []prometheus.Collector{
+		gauge("stele_index_bytes", "Memory that the indexes of recall take in this process.", func(s index.Stats) float64 { return float64(s.Bytes) }),
+		gauge("stele_index_spaces", "Spaces held in them.", func(s index.Stats) float64 { return float64(s.Spaces) }),
+		gauge("stele_index_memories", "Memories held in them.", func(s index.Stats) float64 { return float64(s.Memories) }),
+		counter("stele_index_hits_total", "Searches answered from them.", func(s index.Stats) float64 { return float64(s.Hits) }),
+		counter("stele_index_misses_total", "Searches answered by the database alone.", func(s index.Stats) float64 { return float64(s.Misses) }),
+	}
 }
 
 // PoolMetrics tells how busy a pool of database connections is.

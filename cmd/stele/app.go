@@ -335,7 +335,7 @@ func (b *backend) openDatabase(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	var options []store.Option
+	options := []store.Option{store.IndexMemory(b.config.IndexMemory * megabyte)}
 	if file := b.config.MasterKeyFile; b.config.MasterKey == "" {
 		options = append(options, store.ReloadMaster(func() (*secret.Master, error) { return secret.LoadMasterFile(file) }))
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -182,7 +183,13 @@ func (a *app) withScratch(ctx context.Context, provider string, at postgres.Scra
 	}
 	at.AdminURL, at.OwnerURL, at.AppURL = where.Admin, where.Owner, where.App
 	return postgres.InEmptyScratch(ctx, at, func(ctx context.Context, db *postgres.DB, owner string) error {
-		return work(ctx, opened{db, owner, store.New(db, master), embedder})
+		s := store.New(db, master, store.IndexMemory(c.IndexMemory*megabyte))
+		life, end := context.WithCancel(ctx)
+		var background sync.WaitGroup
+		background.Go(func() { s.KeepIndexes(life, func(err error) { fmt.Fprintf(a.err, "stele: %v\n", err) }) })
+		defer background.Wait()
+		defer end()
+		return work(ctx, opened{db, owner, s, embedder})
 	})
 }
 

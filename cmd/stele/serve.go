@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -84,6 +85,7 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: serverLevel(c)}))
+	boundMemory(c)
 	// A leak between tenants would be worse than no service.
 	if err := b.db.Verify(ctx); err != nil {
 		return err
@@ -98,7 +100,7 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 	}
 	server, err := api.New(api.Options{ //nolint:contextcheck // each request brings its own
 		Service: b.domain, Webhook: api.Webhook{Secret: c.GitHubWebhookSecret, Pushed: runner.Pushed}, RunDrift: runner.Queue, Code: runner.code, Profile: profile,
-		Version: thisBuild().Version, Log: log, Metrics: api.PoolMetrics(b.db.Stat),
+		Version: thisBuild().Version, Log: log, Metrics: append(api.PoolMetrics(b.db.Stat), api.IndexMetrics(b.store.IndexStats)...),
 		Hosts: fields(c.Hosts), Proxies: proxies, Limits: auth.Limits{PerToken: rate.Limit(c.Rate), Burst: int(2 * c.Rate)},
 		Doctor: serverProbes(b),
 		Ready: []api.Check{
@@ -126,6 +128,9 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 	background.Go(func() { b.elected(work, log, runner) })
 	background.Go(func() { runner.work(work) })
 	background.Go(func() { b.warm(work, log) })
+	background.Go(func() {
+		b.store.KeepIndexes(work, func(err error) { log.WarnContext(work, "recall asks the database", "error", err) })
+	})
 	if digests != nil {
 		background.Go(func() { digests.elected(work) })
 	}
@@ -141,6 +146,19 @@ func (a *app) serve(ctx context.Context, c config.Config, profile mcp.Profile) e
 	defer stop()
 	a.say("stele: serving http://%s (REST /v1, MCP /mcp, documentation /docs)\n", l.Addr())
 	return server.Serve(ctx, l)
+}
+
+const megabyte = 1 << 20
+
+// besideIndexes is what a busy server takes beside the indexes it holds, with what the garbage collector leaves for a while.
+const besideIndexes = 100 * megabyte
+
+// boundMemory has the garbage collector work harder before the indexes and their garbage take twice their bound. Who sets GOMEMLIMIT
+// decides.
+func boundMemory(c config.Config) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(int64(c.IndexMemory)*megabyte + besideIndexes)
+	}
 }
 
 func listen(ctx context.Context, addr, setting, fix string) (net.Listener, error) {

@@ -132,6 +132,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/memory/terms"
                         }
                     }
+                    index = component "Index" "Words, standing and vectors of a space in the memory of a process, and a search over them." "Go, AVX2" {
+                        properties {
+                            path "/memory/index"
+                        }
+                    }
                     facts = component "Facts" "Decides whether two texts state the same facts, before anything merges." "Go" {
                         properties {
                             path "/memory/facts"
@@ -526,6 +531,9 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
 
         stele.program.store -> stele.program.memory "Implements its Store"
         stele.program.store -> stele.program.review "Implements its Store"
+        stele.program.store -> stele.program.index "Holds the spaces that are asked most, and tells it what changed"
+        stele.program.index -> stele.program.memory "Ranks as it says"
+        stele.program.http -> stele.program.index "Counts what it holds"
         stele.program.store -> stele.program.session "Implements its Store"
         stele.program.store -> stele.program.c4 "Keeps models"
         stele.program.store -> stele.program.postgres "Runs in the transaction of one organization"

@@ -60,6 +60,7 @@ type Config struct {
 	EmbeddingAPIKey     string        `env:"EMBEDDING_API_KEY" help:"key of the encoder's API" mask:"all"`
 	EmbeddingDimensions int           `env:"EMBEDDING_DIMENSIONS" help:"numbers in a vector, where the model lets one choose; 0: its own"`
 	EmbeddingWait       time.Duration `env:"EMBEDDING_WAIT" help:"how long a write or a recall waits for a vector"`
+	IndexMemory         int           `env:"INDEX_MEMORY" help:"megabytes in which the server holds the projects that are asked most; 0: none"`
 	RewriteDoubt        int           `env:"REWRITE_DOUBT" help:"percent of its lines gone from which a memory is doubted; 0: never"`
 	GitHubToken         string        `env:"GITHUB_TOKEN" help:"lets the server see at GitHub whether a branch has a commit" mask:"all"`
 	GitHubAPI           string        `env:"GITHUB_API_URL" help:"GitHub's API; empty: that of github.com"`
@@ -203,6 +204,9 @@ func (c Config) check() error {
 	if c.Rate < 0.1 || c.Rate > 1e6 {
 		return problem.Invalidf(Prefix+"RATE", "%g is not between 0.1 and 1000000", c.Rate).Fix("unset it for 50")
 	}
+	if c.IndexMemory < 0 || c.IndexMemory > 1<<20 {
+		return problem.Invalidf(Prefix+"INDEX_MEMORY", "%d is not between 0 and %d megabytes", c.IndexMemory, 1<<20).Fix("unset it for 128")
+	}
 	if c.EmbeddingWait < time.Millisecond || c.EmbeddingWait > time.Minute {
 		return problem.Invalidf(Prefix+"EMBEDDING_WAIT", "%s is not between 1ms and 1m", c.EmbeddingWait).Fix("unset it for 250ms")
 	}
@@ -265,6 +269,7 @@ func defaults(e Environment) map[string]string {
 		"addr":                 "127.0.0.1:7420",
 		"rate":                 "50",
 		"embedding_provider":   "builtin",
+		"index_memory":         "128",
 		"embedding_dimensions": "0",
 		"embedding_wait":       "250ms",
 		"digest_allow_private": "false",

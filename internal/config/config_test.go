@@ -58,7 +58,7 @@ func TestPrecedence(t *testing.T) {
 		"server": "default", "token": "default", "insecure": "default", "session": "default",
 		"addr": "default", "metrics_addr": "default", "hosts": "default", "proxies": "default", "rate": "default",
 		"embedding_provider": "default", "embedding_url": "default", "embedding_model": "default", "embedding_api_key": "default",
-		"embedding_dimensions": "default", "embedding_wait": "default", "rewrite_doubt": "default",
+		"embedding_dimensions": "default", "embedding_wait": "default", "index_memory": "default", "rewrite_doubt": "default",
 		"github_token": "default", "github_api_url": "default", "github_webhook_secret": "default",
 		"digest_schedule": "default", "digest_url": "default", "digest_secret": "default", "digest_allow_private": "default",
 		"hooks": "default", "hook_observe": "default", "hook_commands": "default", "hook_candidates": "default", "hook_embed": "default",

@@ -48,7 +48,7 @@ const placesOf = `
 // place is a memory's number within the organization, as postings and vectors know it.
 type place struct{ space, seq int32 }
 
-// Search finds candidates. What the words and the vector of the query say about each memory, and which memories the
+// Search finds candidates, in the memory of this process where that holds the spaces, else in the database. There, what the words and the vector of the query say about each memory, and which memories the
 // narrowing admits, come as plain sets of numbers and are put together here; one statement (rankQuery) then looks the
 // promising ones up and brings the best.
 func (v *view) Search(ctx context.Context, s memory.Search) (memory.Found, error) {
@@ -56,6 +56,9 @@ func (v *view) Search(ctx context.Context, s memory.Search) (memory.Found, error
 		return memory.Found{}, nil
 	}
 	s.Best = 0
+	if found, done, err := v.searchResident(ctx, s); done || err != nil {
+		return found, err
+	}
 	m := &searcher{view: v, search: s}
 	if err := m.count(ctx); err != nil {
 		return memory.Found{}, fmt.Errorf("count terms: %w", err)

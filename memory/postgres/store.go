@@ -22,6 +22,8 @@ type Store struct {
 	groups groups
 	exact  exactBound
 	tried  attempts
+
+	residents residents
 }
 
 var _ memory.Store = (*Store)(nil)
@@ -42,6 +44,10 @@ type view struct {
 	keys  *secret.Keys
 	exact exactBound
 	tried *attempts
+
+	residents  *residents  // nil in a transaction that writes: they do not hold what it has written
+	searched   []*resident // of the last search, when it was answered from memory
+	searchedIn []int32     // their spaces
 
 	models   map[uuid.UUID][]memory.Element // of projects, as read in this transaction: a model is large and asked for often
 	erasures int64                          // of the organization, as Answered read them
@@ -67,7 +73,7 @@ func (s *Store) View(ctx context.Context, org uuid.UUID, fn func(memory.View) er
 	return s.db.InOrg(ctx, org, postgres.TxOptions{ReadOnly: true, Isolation: pgx.RepeatableRead}, func(t pgx.Tx) error {
 		if kept := s.master.kept(org); kept.Keys != nil {
 			first := &snapshot{Tx: t, org: org, from: kept.from}
-			if err := fn(&view{tx: first, org: org, keys: kept.Keys, exact: s.exact, tried: &s.tried}); !first.stale {
+			if err := fn(&view{tx: first, org: org, keys: kept.Keys, exact: s.exact, tried: &s.tried, residents: &s.residents}); !first.stale {
 				return err
 			}
 		}
@@ -75,7 +81,7 @@ func (s *Store) View(ctx context.Context, org uuid.UUID, fn func(memory.View) er
 		if err != nil {
 			return err
 		}
-		return fn(&view{tx: t, org: org, keys: keys, exact: s.exact, tried: &s.tried})
+		return fn(&view{tx: t, org: org, keys: keys, exact: s.exact, tried: &s.tried, residents: &s.residents})
 	})
 }
 

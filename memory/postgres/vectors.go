@@ -33,6 +33,12 @@ func (v *view) Waiting(ctx context.Context, model string, after uuid.UUID, limit
 // vectors are equal, which is known without looking at each.
 func (v *view) Unindexed(ctx context.Context, spaces []int32, model string, at time.Time) (int, error) {
 	var live, vectors, n int
+	if v.knows(spaces, model) {
+		for _, r := range v.searched {
+			n += r.Unindexed(at)
+		}
+		return n, nil
+	}
 	err := v.tx.QueryRow(ctx, `SELECT
 			(SELECT coalesce(sum(live), 0)::int FROM spaces WHERE org_id = $1 AND space_id = ANY ($2)),
 			(SELECT count(*)::int FROM vectors WHERE org_id = $1 AND model = $3 AND space_id = ANY ($2))`, v.org, spaces, model).Scan(&live, &vectors)

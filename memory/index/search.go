@@ -1,0 +1,538 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/stele-dev/stele/memory"
+)
+
+// Query is a search over some spaces.
+type Query struct {
+	memory.Search
+	// In are the spaces of Search.Spaces, in that order.
+	In []*Space
+	// Hashes are the keyed hashes of Search.Terms, in their order, and Tags those of Search.Narrow.Tags.
+	Hashes, Tags []int64
+	// ByElement are the memories that Narrow.Elements admits, with the distance of each; of others than those of the spaces
+	// nothing comes. It counts when Narrow.ByElement is set.
+	ByElement map[uuid.UUID]int
+	// ByPath are the memories that Narrow.PathMemories and PathElements admit, likewise.
+	ByPath map[uuid.UUID]int
+	// Cosines compares the query with the vectors of some memories exactly. What has no vector is left out. It is called when
+	// meaning takes part, at most once, with no lock held.
+	Cosines func(ctx context.Context, of []Place) (map[Place]float64, error)
+}
+
+// Place is a memory by its space and number.
+type Place struct{ Space, Seq int32 }
+
+// slack keeps rounding from ever excluding a result.
+const slack = 1 - 1e-9
+
+// Search gives what memory.Search says may come back, as a scan over all memories would.
+func Search(ctx context.Context, q Query) (memory.Found, error) {
+	r := rooms.Get().(*room) //nolint:forcetypeassert // of one kind
+	defer rooms.Put(r)
+	s := &search{Query: q, room: r}
+	s.look()
+	if s.ByVector() && len(s.open) > 0 {
+		if err := s.settle(ctx); err != nil {
+			return memory.Found{}, err
+		}
+	}
+	return memory.Found{Words: s.Words, Best: s.Best, Candidates: s.candidates()}, nil
+}
+
+// search is one under way.
+type search struct {
+	Query
+	*room
+	open []entry // what may be a result that is wanted, or decide which are
+}
+
+// room is what searches use one after the other.
+type room struct {
+	parts   []part
+	entries []entry
+	scores  []float64
+}
+
+var rooms = sync.Pool{New: func() any { return &room{} }}
+
+// part is a space during a search.
+type part struct {
+	*Space
+	id       int32
+	skip     bitset // dead, expired, or not admitted
+	sums     []int64
+	question question
+	byVector bool
+}
+
+// entry is a memory that may be a result, with what is known of its relevance: low and high are equal when it is known
+// exactly.
+type entry struct {
+	place     Place
+	row       row
+	distance  int
+	matched   int64
+	cosine    float64
+	off       float64 // by how much cosine may be wrong; exact when 0
+	byVector  bool    // has a vector
+	low, high float64 // relevance; low is 0 while it is not sure to be near
+}
+
+// look weighs the words and goes through all memories once.
+func (s *search) look() {
+	defer lock(s.In)()
+	s.begin()
+	s.weigh()
+	s.narrow()
+	if s.Browse {
+		s.browse()
+		return
+	}
+	s.match()
+	s.compare()
+	s.choose()
+}
+
+// lock holds spaces for reading until unlock is called. Everybody takes them in one order: with a writer waiting at each of two,
+// readers that took them in different ones would wait for each other.
+func lock(spaces []*Space) (unlock func()) {
+	in := slices.SortedFunc(slices.Values(spaces), func(a, b *Space) int { return cmp.Compare(a.made, b.made) })
+	for _, sp := range in {
+		sp.mu.RLock()
+	}
+	return func() {
+		for _, sp := range in {
+			sp.mu.RUnlock()
+		}
+	}
+}
+
+// begin lays out the parts.
+func (s *search) begin() {
+	s.parts = slices.Grow(s.parts[:0], len(s.In))[:len(s.In)]
+	at := s.At.UnixMicro()
+	for i, sp := range s.In {
+		p := &s.parts[i]
+		p.Space, p.id = sp, s.Spaces[i]
+		p.skip = append(p.skip[:0], sp.dead...)
+		p.skip.grow(len(sp.rows))
+		p.sums = p.sums[:0] // made when words take part
+		p.byVector = false
+		if !s.Expired {
+			for _, slot := range sp.mortal {
+				if sp.rows[slot].expires <= at {
+					p.skip.set(int(slot))
+				}
+			}
+		}
+		if s.ByVector() {
+			p.question, p.byVector = sp.vectors.ask(s.Vector)
+		}
+	}
+	s.entries = s.entries[:0]
+}
+
+// weigh gives the words their weights over everything the recall may see.
+func (s *search) weigh() {
+	if s.Browse {
+		return
+	}
+	n := 0
+	df := make([]int, len(s.Hashes))
+	for i := range s.parts {
+		p := &s.parts[i]
+		n += p.left()
+		for t, h := range s.Hashes {
+			for _, slot := range p.postings[h] {
+				if !p.skip.has(int(slot)) {
+					df[t]++
+				}
+			}
+		}
+	}
+	s.Words = s.Ranking.Weigh(s.Terms, n, df)
+}
+
+// left counts the slots that are not skipped.
+func (p *part) left() int {
+	n := len(p.rows)
+	for _, w := range p.skip {
+		n -= bits.OnesCount64(w)
+	}
+	return n
+}
+
+// narrow skips what is not admitted. Kinds count later, since the best relevance is of those wanted only.
+func (s *search) narrow() {
+	for i := range s.parts {
+		p := &s.parts[i]
+		if s.Narrow.ByElement {
+			p.keep(p.slotsOf(s.ByElement))
+		}
+		if s.Narrow.ByPath {
+			p.keep(p.slotsOf(s.ByPath))
+		}
+		for _, t := range s.Tags {
+			set := make(bitset, len(p.skip))
+			for _, slot := range p.postings[t] {
+				set.set(int(slot))
+			}
+			p.keep(set)
+		}
+	}
+}
+
+func (p *part) slotsOf(memories map[uuid.UUID]int) bitset {
+	set := make(bitset, len(p.skip))
+	for id := range memories {
+		if slot, ok := p.byID[id]; ok {
+			set.set(int(slot))
+		}
+	}
+	return set
+}
+
+// keep skips all but a set of slots.
+func (p *part) keep(set bitset) {
+	for i := range p.skip {
+		p.skip[i] |= ^set[i]
+	}
+}
+
+// wanted tells whether the kind of a row is asked for.
+func (s *search) wanted() (of [256]bool) {
+	for i, k := range memory.Kinds {
+		of[i] = len(s.Narrow.Kinds) == 0 || slices.Contains(s.Narrow.Kinds, k)
+	}
+	return of
+}
+
+// distance is that of the nearest element and, when paths narrow too, theirs.
+func (s *search) distanceOf(id uuid.UUID) int { return s.ByElement[id] + s.ByPath[id] }
+
+// browse takes all that are admitted: without a query everything is relevant.
+func (s *search) browse() {
+	wanted := s.wanted()
+	for i := range s.parts {
+		p := &s.parts[i]
+		for slot := range p.rows {
+			if r := &p.rows[slot]; wanted[r.kind] && !p.skip.has(slot) {
+				s.entries = append(s.entries, entry{place: Place{p.id, r.seq}, row: *r, low: 1, high: 1})
+			}
+		}
+	}
+	for i := range s.entries {
+		s.entries[i].distance = s.distanceOf(s.entries[i].row.id)
+	}
+	s.cut()
+}
+
+// match adds up the weight of the words in each memory.
+func (s *search) match() {
+	for i := range s.parts {
+		p := &s.parts[i]
+		p.sums = slices.Grow(p.sums, len(p.rows))[:len(p.rows)]
+		clear(p.sums)
+		for _, w := range s.Words.Terms {
+			for _, slot := range p.postings[s.hash(w.Term)] {
+				p.sums[slot] += w.Weight
+			}
+		}
+	}
+}
+
+// hash finds the hash of a word of the query.
+func (s *search) hash(term string) int64 { return s.Hashes[slices.Index(s.Terms, term)] }
+
+// compare bounds the relevance of each memory, and keeps those that may be near and within Share of the best.
+func (s *search) compare() {
+	wanted := s.wanted()
+	share := s.Share() * slack
+	best := 0.0 // of those that are sure to be near
+	meaning, words := s.Ranking.SemanticWeight, s.Ranking.LexicalWeight
+	perWeight := s.Words.Lexical(1)
+	for i := range s.parts {
+		p := &s.parts[i]
+		for slot := range p.rows {
+			if p.skip.has(slot) {
+				continue
+			}
+			e := entry{matched: p.sums[slot]}
+			if e.byVector = p.byVector && p.vectors.has(slot); e.byVector {
+				e.cosine, e.off = p.vectors.cosine(&p.question, slot)
+				// Most are far off, which is known before all of Near is asked.
+				if meaning*max(0, e.cosine+e.off)+words*float64(e.matched)*perWeight < share*best*slack {
+					continue
+				}
+			} else if e.matched == 0 {
+				continue
+			}
+			if !s.bound(&e) || e.high < share*best {
+				continue
+			}
+			r := &p.rows[slot]
+			if !wanted[r.kind] {
+				continue
+			}
+			best = max(best, e.low)
+			e.place, e.row = Place{p.id, r.seq}, *r
+			s.entries = append(s.entries, e)
+		}
+	}
+	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.high < share*best })
+	for i := range s.entries {
+		s.entries[i].distance = s.distanceOf(s.entries[i].row.id)
+	}
+}
+
+// bound fills in low and high; it is false when the memory is sure not to be near.
+func (s *search) bound(e *entry) bool {
+	if e.off == 0 {
+		relevance, near := s.Near(e.evidence(0))
+		e.low, e.high = relevance, relevance
+		return near
+	}
+	high, near := s.Near(e.evidence(e.off))
+	if !near {
+		return false
+	}
+	e.high, e.low = high, 0
+	if low, sure := s.Near(e.evidence(-e.off)); sure {
+		e.low = low
+	}
+	return true
+}
+
+func (e *entry) evidence(off float64) memory.Evidence {
+	out := memory.Evidence{Matched: e.matched}
+	if e.byVector {
+		cosine := e.cosine + off
+		out.Cosine = &cosine
+	}
+	return out
+}
+
+// choose keeps what may be among the results that are wanted, or decide which these are: what may have the score of the last of
+// them, be the most relevant, or be the most held. Bounds on the best follow from bounds on each.
+func (s *search) choose() {
+	share := s.Share()
+	top, sureTop := 0.0, 0.0 // the most relevance is between these
+	for i := range s.entries {
+		top, sureTop = max(top, s.entries[i].high), max(sureTop, s.entries[i].low)
+	}
+	w := s.weights()
+	best, sureBest := 0.0, 0.0 // the most held is between these
+	for i := range s.entries {
+		e := &s.entries[i]
+		debit := w.debit(&e.row)
+		best = max(best, e.high*debit)
+		if e.low >= share*top {
+			sureBest = max(sureBest, e.low*debit)
+		}
+	}
+	// The first bound costs little and leaves out most.
+	s.scores = s.scores[:0]
+	for i := range s.entries {
+		if e := &s.entries[i]; e.low >= share*top && e.low > 0 {
+			s.scores = append(s.scores, w.least(&e.row, e.low, best))
+		}
+	}
+	least := largest(s.scores, s.Limit) // of the last result that is wanted
+	kept := s.entries[:0]
+	for _, e := range s.entries {
+		if w.most(&e.row, e.high, sureBest) >= least*slack || e.high >= sureTop || e.high*w.debit(&e.row) >= sureBest {
+			kept = append(kept, e)
+		}
+	}
+	s.entries = kept
+	// The second takes age into account.
+	s.scores = s.scores[:0]
+	for i := range s.entries {
+		if e := &s.entries[i]; e.low >= share*top && e.low > 0 {
+			s.scores = append(s.scores, s.score(e, e.low, best))
+		}
+	}
+	least = max(least, largest(s.scores, s.Limit))
+	for _, e := range s.entries {
+		if s.score(&e, e.high, sureBest) >= least*slack || e.high >= sureTop || e.high*w.debit(&e.row) >= sureBest {
+			s.open = append(s.open, e)
+		}
+	}
+	if !s.ByVector() { // all of it is exact
+		s.open = slices.DeleteFunc(s.open, func(e entry) bool { return e.high < share*top })
+		s.Best = sureBest
+	}
+}
+
+// score is that of a memory with some relevance, where best is the most held.
+func (s *search) score(e *entry, relevance, best float64) float64 {
+	f := s.Ranking.Factors(nil, relevance, e.row.standing(), s.At)
+	return s.Ranking.Among(f, best).Score()
+}
+
+// settle compares what is open exactly.
+func (s *search) settle(ctx context.Context) error {
+	var of []Place
+	for i := range s.open {
+		if s.open[i].byVector {
+			of = append(of, s.open[i].place)
+		}
+	}
+	exact := map[Place]float64{}
+	if len(of) > 0 {
+		var err error
+		if exact, err = s.Cosines(ctx, of); err != nil {
+			return err
+		}
+	}
+	top := 0.0
+	near := s.open[:0]
+	for _, e := range s.open {
+		e.off = 0
+		e.cosine, e.byVector = exact[e.place], has(exact, e.place)
+		if s.bound(&e) {
+			top = max(top, e.high)
+			near = append(near, e)
+		}
+	}
+	w := s.weights()
+	s.Best = 0
+	s.open = slices.DeleteFunc(near, func(e entry) bool { return e.high < s.Share()*top })
+	for i := range s.open {
+		s.Best = max(s.Best, s.open[i].high*w.debit(&s.open[i].row))
+	}
+	return nil
+}
+
+func has(m map[Place]float64, p Place) bool { _, ok := m[p]; return ok }
+
+// cut keeps the best of what is known exactly, when browsing.
+func (s *search) cut() {
+	s.scores = s.scores[:0]
+	for i := range s.entries {
+		s.scores = append(s.scores, s.Score(s.entries[i].candidate()))
+	}
+	least := largest(slices.Clone(s.scores), s.Limit)
+	for i, score := range s.scores {
+		if score >= least {
+			s.open = append(s.open, s.entries[i])
+		}
+	}
+}
+
+func (e *entry) candidate() memory.Candidate {
+	return memory.Candidate{ID: e.row.id, Handle: e.row.handle, Distance: e.distance, Evidence: e.evidence(0), Standing: e.row.standing()}
+}
+
+func (s *search) candidates() []memory.Candidate {
+	out := make([]memory.Candidate, len(s.open))
+	for i := range s.open {
+		out[i] = s.open[i].candidate()
+	}
+	return out
+}
+
+// largest gives the n-th largest of some numbers, 0 when there are fewer. It puts them in another order.
+func largest(of []float64, n int) float64 {
+	if len(of) < n || n < 1 {
+		return 0
+	}
+	// A heap of the n largest, the least of them first.
+	heap := of[:n]
+	for i := n/2 - 1; i >= 0; i-- {
+		sift(heap, i)
+	}
+	for _, x := range of[n:] {
+		if x > heap[0] {
+			heap[0] = x
+			sift(heap, 0)
+		}
+	}
+	return heap[0]
+}
+
+// sift lets a number sink in a heap whose least is first.
+func sift(heap []float64, i int) {
+	for {
+		least := i
+		for _, child := range [2]int{2*i + 1, 2*i + 2} {
+			if child < len(heap) && cmp.Less(heap[child], heap[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		heap[i], heap[least] = heap[least], heap[i]
+		i = least
+	}
+}
+
+// weights are the factors of a ranking in tables, for bounds that are computed for every memory.
+type weights struct {
+	memory.Ranking
+	kinds    [256]float64
+	citation []float64 // by number of sessions, the last for all more
+	lowest   float64   // of kinds
+}
+
+func (s *search) weights() *weights {
+	w := &weights{Ranking: s.Ranking, lowest: s.Ranking.LeastKind()}
+	for i, k := range memory.Kinds {
+		w.kinds[i] = s.Ranking.Kind[k]
+	}
+	for c := range s.Ranking.CitationFull + 1 {
+		w.citation = append(w.citation, s.Ranking.CitationFactor(c))
+	}
+	return w
+}
+
+// debit is what speaks against a memory: memory.Factors.Held without the relevance.
+func (w *weights) debit(r *row) float64 {
+	d := 1.0
+	if r.citations == 0 && int(r.ignored) >= w.IgnoredFrom {
+		d = w.Ignored
+	}
+	if r.doubted {
+		d *= w.Doubt
+	}
+	if r.doubtful {
+		d *= w.Unreviewed
+	}
+	return d
+}
+
+// most bounds the score from above where the most held is at least best.
+func (w *weights) most(r *row, relevance, best float64) float64 {
+	held := relevance * w.debit(r)
+	share := w.share(held, best)
+	return held * (w.lowest + share*(w.kinds[r.kind]-w.lowest)) * (w.FreshnessRest + share*(1-w.FreshnessRest)) * w.cited(r)
+}
+
+// least bounds it from below where the most held is at most best: as old as can be.
+func (w *weights) least(r *row, relevance, best float64) float64 {
+	held := relevance * w.debit(r)
+	return held * (w.lowest + w.share(held, best)*(w.kinds[r.kind]-w.lowest)) * w.FreshnessRest * w.cited(r)
+}
+
+func (w *weights) cited(r *row) float64 {
+	return w.citation[min(int(max(0, r.citations)), len(w.citation)-1)]
+}
+
+func (w *weights) share(held, best float64) float64 {
+	if w.AdvantagePower == 4 && held < best {
+		x := held / best
+		return x * x * x * x
+	}
+	return w.Advantage(held, best)
+}
