@@ -84,7 +84,7 @@ func (a *app) hookCommand() *cobra.Command {
 	c.Flags().BoolVar(&f.observe, "observe", false, "log what would be put before the model, and put nothing")
 	c.Flags().BoolVar(&f.commands, "no-mcp", false, "name commands in what is put there: the client has no tools of Stele")
 	c.Flags().StringVar(&f.guard, "guard", "", "ask: have the client ask before an edit where another session works alone")
-	c.AddCommand(a.hookLogCommand(), &cobra.Command{
+	c.AddCommand(a.hookLogCommand(), a.hookSyncCommand(), &cobra.Command{
 		Use: "wake", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := a.open(cmd.Context()) // starts the database, makes it, or migrates it
@@ -298,6 +298,7 @@ func (t *telling) tell(ctx context.Context) (hook.Response, error) {
 		if err == nil {
 			t.readUpTo(end)
 			reached.remember(ctx)
+			t.syncKept(reached.caller.Project)
 			if response.Standing.Elements > 0 {
 				_ = t.hooks().KeepStanding(standingOf(reached.place), response.Standing) // it is told again
 			}

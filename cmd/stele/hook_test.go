@@ -29,6 +29,7 @@ type machine struct {
 	dir       string // of what the machine keeps
 	variables map[string]string
 	woken     int
+	started   []string // command lines that outlive the one that started them, but for those that wake the database
 }
 
 func newMachine(t *testing.T, variables map[string]string) *machine {
@@ -66,7 +67,14 @@ func (m *machine) run(in io.Reader, args ...string) (string, int) {
 	a := &app{
 		in: in, out: bufio.NewWriter(out), err: io.Discard, width: defaultWidth, environment: config.Environment{Variables: m.variables},
 		dir: m.repo.Dir, stateDir: filepath.Join(m.dir, "state"), cacheDir: filepath.Join(m.dir, "cache"),
-		detached: func(...string) error { m.woken++; return nil },
+		detached: func(args ...string) error {
+			if line := strings.Join(args, " "); line != "hook wake" {
+				m.started = append(m.started, line)
+				return nil
+			}
+			m.woken++
+			return nil
+		},
 	}
 	defer a.close()
 	code := a.run(m.t.Context(), args)

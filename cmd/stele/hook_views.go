@@ -170,6 +170,12 @@ func (p *printer) hookLog(entries []local.Entry) {
 		if e.Reason != "" {
 			line += ": " + e.Reason
 		}
+		if e.Outcome == local.Synced {
+			line += fmt.Sprintf(": %d written, %d taken", e.Written, e.Taken)
+		}
+		if e.Conflicts > 0 {
+			line += fmt.Sprintf(", %s to look at: stele sync", count(e.Conflicts, "file"))
+		}
 		if e.Tokens > 0 {
 			line += fmt.Sprintf(", %s", count(e.Tokens, "token"))
 		}

@@ -14,7 +14,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/stele-dev/stele/hook/local"
 	"github.com/stele-dev/stele/importer/folder"
+	"github.com/stele-dev/stele/internal/config"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -27,60 +29,126 @@ const (
 	watchRest = time.Minute
 )
 
+// syncFlags are what a command line says of a sync.
+type syncFlags struct {
+	layout, deleted string
+	watch, keep     bool
+	changed         func(flag string) bool
+}
+
 func (a *app) syncCommand() *cobra.Command {
-	var o folder.Options
-	var layout, deleted string
-	var watch bool
+	var f syncFlags
 	c := &cobra.Command{
-		Use: "sync DIR", Short: "Keep a folder of Markdown and the memories equal, both ways", Args: cobra.ExactArgs(1),
+		Use: "sync [DIR]", Short: "Keep a folder of Markdown and the memories equal, both ways", Args: cobra.MaximumNArgs(1),
 		Long: "Keep a folder with one Markdown file a memory and the memories of the project\n" +
 			"equal, both ways. A new text in a file supersedes its memory, the rest of a file\n" +
 			"edits it, a new file is remembered. Where both sides changed, the file as it was\n" +
 			"written is kept beside, and said. A deleted file retires nothing unless\n" +
-			"--deleted retire says so.",
-		Example: "  stele sync docs/memories\n  stele sync docs/memories --watch",
+			"--deleted retire says so.\n\n" +
+			"With --keep the hooks of this machine do the same whenever a conversation about\n" +
+			"the project starts or ends, by a process of its own that no client waits for;\n" +
+			"DIR may then be left out. --keep=false ends that. Nothing is kept by default.",
+		Example: "  stele sync docs/memories\n  stele sync docs/memories --watch\n  stele sync docs/memories --keep\n  stele sync --keep=false",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch o.Layout = folder.Layout(layout); o.Layout {
-			case folder.ByKind, folder.ByDay:
-			default:
-				return problem.Invalidf("layout", "%q is no layout", layout).Fix("use memory or day")
+			f.changed = cmd.Flags().Changed
+			dir := ""
+			if len(args) > 0 {
+				var err error
+				if dir, err = filepath.Abs(args[0]); err != nil {
+					return fmt.Errorf("resolving %s: %w", args[0], err)
+				}
 			}
-			switch o.Deleted = folder.Deleted(deleted); o.Deleted {
-			case folder.Keep, folder.Retire, folder.Rewrite:
-			default:
-				return problem.Invalidf("deleted", "%q is not a meaning of a deleted file", deleted).Fix("use keep, retire or rewrite")
-			}
-			dir, err := filepath.Abs(args[0])
-			if err != nil {
-				return fmt.Errorf("resolving %s: %w", args[0], err)
-			}
-			o.Dir = dir
-			return a.with(cmd.Context(), true, func(b *backend, c memory.Caller) error {
-				if c.Project == uuid.Nil {
-					return problem.New(problem.NotFound, "project", "nothing is stored about this place yet", "name a project: --project, or STELE_PROJECT")
-				}
-				if b.config.DataDir == "" {
-					return problem.Invalidf("STELE_DATA_DIR", "it is not known where to keep how the folder was").Fix("set it to a folder of yours")
-				}
-				o.State = syncState(b.config.DataDir, c, dir)
-				if watch {
-					return a.watchFolder(cmd.Context(), b, c, o)
-				}
-				r, err := folder.Sync(cmd.Context(), b, c, o)
-				if err != nil {
-					return err
-				}
-				return a.answer(r, func(p *printer) { p.synced(r) })
-			})
+			return a.with(cmd.Context(), true, func(b *backend, c memory.Caller) error { return a.sync(cmd.Context(), b, c, dir, f) })
 		},
 	}
-	f := c.Flags()
-	f.BoolVar(&watch, "watch", false, "go on until interrupted")
-	f.StringVar(&layout, "layout", string(folder.ByKind), "where files of new memories go: memory, a folder for each kind; day, one for each day")
-	f.StringVar(&deleted, "deleted", string(folder.Keep), "what a deleted file means: keep, retire or rewrite")
+	flags := c.Flags()
+	flags.BoolVar(&f.watch, "watch", false, "go on until interrupted")
+	flags.BoolVar(&f.keep, "keep", false, "have the hooks go on at the start and end of every conversation; false ends that")
+	flags.StringVar(&f.layout, "layout", string(folder.ByKind), "where files of new memories go: memory, a folder for each kind; day, one for each day")
+	flags.StringVar(&f.deleted, "deleted", string(folder.Keep), "what a deleted file means: keep, retire or rewrite")
 	a.completeFlag(c, "layout", fixed("memory", "day"))
 	a.completeFlag(c, "deleted", fixed("keep", "retire", "rewrite"))
 	return c
+}
+
+// sync syncs a folder, "" for the one that is kept, and sets or ends that it is kept.
+func (a *app) sync(ctx context.Context, b *backend, c memory.Caller, dir string, f syncFlags) error {
+	if c.Project == uuid.Nil {
+		return problem.New(problem.NotFound, "project", "nothing is stored about this place yet", "name a project: --project, or STELE_PROJECT")
+	}
+	if a.hooks() == "" && f.changed("keep") {
+		return problem.Invalidf("keep", "there is no home to keep it in").Fix("set HOME, or XDG_STATE_HOME")
+	}
+	if f.changed("keep") && !f.keep {
+		kept, was := a.hooks().Kept(c.Project.String())
+		if err := a.hooks().ForgetFolder(c.Project.String()); err != nil {
+			return fmt.Errorf("letting go of the folder: %w", err)
+		}
+		return a.answer(map[string]any{"kept": nil}, func(p *printer) {
+			if !was {
+				p.line("No folder was kept.")
+				return
+			}
+			p.line("%s is kept no more; it stays as it is.", memory.Line(kept.Dir))
+		})
+	}
+	if dir == "" {
+		kept, is := a.hooks().Kept(c.Project.String())
+		if !is {
+			return problem.Invalidf("DIR", "no folder is kept of this project").Fix("name one: stele sync DIR, with --keep for the hooks to go on with it")
+		}
+		dir = kept.Dir
+		if !f.changed("layout") {
+			f.layout = kept.Layout
+		}
+		if !f.changed("deleted") {
+			f.deleted = kept.Deleted
+		}
+	}
+	o, err := syncOptions(b.config, c, dir, f.layout, f.deleted)
+	if err != nil {
+		return err
+	}
+	if f.watch && !f.keep {
+		return a.watchFolder(ctx, b, c, o)
+	}
+	r, err := folder.Sync(ctx, b, c, o)
+	if err != nil {
+		return err
+	}
+	if f.keep {
+		if err := a.hooks().KeepFolder(c.Project.String(), local.Kept{Dir: dir, Place: b.place.dir, Layout: f.layout, Deleted: f.deleted}); err != nil {
+			return fmt.Errorf("keeping the folder: %w", err)
+		}
+	}
+	if err := a.answer(r, func(p *printer) {
+		p.synced(r)
+		if f.keep {
+			p.prose("", "The hooks of this machine go on with it when a conversation starts or ends; stele sync --keep=false ends that.")
+		}
+	}); err != nil || !f.watch {
+		return err
+	}
+	return a.watchFolder(ctx, b, c, o)
+}
+
+// syncOptions are those of a sync; errors name the flag.
+func syncOptions(cfg config.Config, c memory.Caller, dir, layout, deleted string) (o folder.Options, err error) {
+	switch o.Layout = folder.Layout(layout); o.Layout {
+	case folder.ByKind, folder.ByDay:
+	default:
+		return o, problem.Invalidf("layout", "%q is no layout", layout).Fix("use memory or day")
+	}
+	switch o.Deleted = folder.Deleted(deleted); o.Deleted {
+	case folder.Keep, folder.Retire, folder.Rewrite:
+	default:
+		return o, problem.Invalidf("deleted", "%q is not a meaning of a deleted file", deleted).Fix("use keep, retire or rewrite")
+	}
+	if cfg.DataDir == "" {
+		return o, problem.Invalidf("STELE_DATA_DIR", "it is not known where to keep how the folder was").Fix("set it to a folder of yours")
+	}
+	o.Dir, o.State = dir, syncState(cfg.DataDir, c, dir)
+	return o, nil
 }
 
 // syncState is where it is kept how a folder and a project were when they were equal: on this machine, for others who have the folder by

@@ -433,6 +433,8 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.importer -> stele.program.memory "Hands over records"
         stele.program.importer -> stele.program.terms "Brings equal texts together"
         stele.program.importer -> stele.program.export "Reads what was exported"
+        stele.program.importer -> stele.program.filelock "Has syncs of one folder take turns"
+        stele.program.cli -> stele.program.filelock "Has one sync wait for another, and no more"
         stele.program.importer -> stele.program.problem "Says what is wrong with a file"
         stele.program.export -> stele.program.memory "Reads what the caller may see"
         stele.program.export -> stele.program.problem "Says what it would write over"

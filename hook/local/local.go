@@ -217,6 +217,13 @@ const (
 	Observed = "observed" // Handles is what would have been injected
 	Outside  = "outside"  // the folder belongs to no project
 	Untold   = "missed"   // nobody could be told; Reason says why
+	Synced   = "synced"   // a folder and the memories are equal; Written, Taken and Conflicts say what that took
+)
+
+// Sync is the event of an entry that tells of a folder, and Self the client: the hooks themselves.
+const (
+	Sync = "Sync"
+	Self = "stele"
 )
 
 // What came of asking a model for a summary; else the code of the problem.
@@ -246,6 +253,10 @@ type Entry struct {
 	// Summary is what came of asking a model, where an operator chose one; SummaryTokens what that cost.
 	Summary       string `json:"summary,omitempty"`
 	SummaryTokens int    `json:"summary_tokens,omitempty"`
+	// Of a folder: files that were written or removed, changes that were taken out of files, files that somebody has to look at.
+	Written   int `json:"written,omitempty"`
+	Taken     int `json:"taken,omitempty"`
+	Conflicts int `json:"conflicts,omitempty"`
 }
 
 func (f Folder) log() string { return filepath.Join(string(f), "log.jsonl") }

@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stele-dev/stele/internal/filelock"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 	"github.com/stele-dev/stele/memory/export"
@@ -62,7 +63,12 @@ type Options struct {
 	State   string // file that keeps how both sides were when they were equal; not in Dir, which people share
 	Layout  Layout
 	Deleted Deleted
+	// Began, unless nil, is called when it is this one's turn: of two syncs of one folder at once, the second waits.
+	Began func()
 }
+
+// turn is how long a sync waits for another one of the same folder.
+const turn = time.Minute
 
 // Report is what a sync did.
 type Report struct {
@@ -135,6 +141,22 @@ func Sync(ctx context.Context, d Domain, c memory.Caller, o Options) (report Rep
 	s := &syncing{Options: o, domain: d, c: c, next: map[string]known{}, files: map[string]file{}}
 	s.report = Report{Dir: o.Dir, Written: []string{}, Removed: []string{}, Remembered: []string{}, Edited: []string{}, Retired: []string{}, Deleted: []string{},
 		Conflicts: []Issue{}, Refused: []Issue{}}
+	waiting, cancel := context.WithTimeout(ctx, turn)
+	lock, err := filelock.Wait(waiting, o.State+".lock")
+	cancel()
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return s.report, ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return s.report, problem.New(problem.Conflict, "dir", "another sync of this folder has been under way for a minute", "wait for it, or end it").Because(err)
+	default:
+		return s.report, fmt.Errorf("taking turns: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if o.Began != nil {
+		o.Began()
+	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return s.report, problem.New(problem.Invalid, "dir", fmt.Sprintf("the folder cannot be made: %v", err), "name a folder you may write to").Because(err)
 	}

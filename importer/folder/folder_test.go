@@ -2,6 +2,7 @@ package folder_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/importer/folder"
+	"github.com/stele-dev/stele/internal/filelock"
 	"github.com/stele-dev/stele/internal/postgres/pgtest"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/internal/secret"
@@ -459,4 +461,29 @@ func TestTwoFoldersConverge(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Two syncs of one folder take turns; the one that waits can be given up.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	m := newMill(t)
+	d := m.desk(m.project(t), t.TempDir())
+	d.put(t, "a.md", "The wheel turns left.\n")
+	other, err := filelock.Try(d.o.State + ".lock")
+	must(t, err)
+	d.o.Began = func() { t.Error("it began while another one was under way") }
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := folder.Sync(over, d.m, d.c, d.o); !errors.Is(err, context.Canceled) {
+		t.Errorf("one that is given up: %v", err)
+	}
+	must(t, other.Release())
+	began := 0
+	d.o.Began = func() { began++ }
+	if r := d.sync(t); began != 1 || len(r.Remembered) != 1 {
+		t.Errorf("began %d times, %+v", began, r)
+	}
+	if r := d.sync(t); began != 2 || r.Changed() {
+		t.Errorf("the lock is held on, or something changed: %d, %+v", began, r)
+	}
 }
