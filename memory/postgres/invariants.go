@@ -197,12 +197,15 @@ var counts = []invariant{
 			WHERE m.org_id = $1 AND (m.ignored_by < coalesce(i.n, 0) OR m.served < 0)`,
 	},
 	{
-		// The entries that set the count say to what; those after them add to it (see past.trail).
+		// The entries that set the count say to what; those after them add to it (see past.trail). What is no count is none that
+		// a memory could have.
 		id: "confirmations", claim: "a memory counts its confirmations as the trail tells them", of: `memories WHERE org_id = $1`,
 		broken: `SELECT m.handle FROM memories m LEFT JOIN (
 				SELECT a.subject_id, coalesce(max(s.n), 0) + count(*) FILTER (WHERE a.verb IN ('confirm', 'restate') AND (s.audit_id IS NULL OR (a.at, a.audit_id) > (s.at, s.audit_id))) AS n
 				FROM audit a LEFT JOIN (
-					SELECT DISTINCT ON (subject_id) subject_id, at, audit_id, coalesce((detail ->> 'confirmations')::int, 0) AS n FROM audit
+					SELECT DISTINCT ON (subject_id) subject_id, at, audit_id, CASE
+						WHEN detail ->> 'confirmations' IS NULL THEN 0 WHEN detail ->> 'confirmations' ~ '^[0-9]{1,9}$' THEN (detail ->> 'confirmations')::int
+						ELSE -1000000000 END AS n FROM audit
 					WHERE org_id = $1 AND verb IN ('unconfirm', 'promote', 'import') ORDER BY subject_id, at DESC, audit_id DESC) s ON s.subject_id = a.subject_id
 				WHERE a.org_id = $1 AND a.verb IN ('confirm', 'restate', 'unconfirm', 'promote', 'import') GROUP BY a.subject_id) t ON t.subject_id = m.memory_id
 			WHERE m.org_id = $1 AND m.confirmations <> coalesce(t.n, 0)`,

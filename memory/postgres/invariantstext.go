@@ -89,7 +89,7 @@ func (w *whole) terms(ctx context.Context) (memory.Invariant, error) {
 	part := share(live, w.sample)
 	for last := uuid.Nil; ; {
 		// What lacks its entry, its text or its space is told above.
-		rows, err := w.tx.Query(ctx, `SELECT m.memory_id, m.title_hash, m.text_hash, t.terms, t.tags FROM memories m
+		rows, err := w.tx.Query(ctx, `SELECT m.memory_id, m.title_hash, m.text_hash, array_remove(t.terms, NULL), array_remove(t.tags, NULL) FROM memories m
 			JOIN memory_terms t ON t.org_id = m.org_id AND t.space_id = m.space_id AND t.seq = m.seq
 			JOIN memory_versions v ON v.org_id = m.org_id AND v.memory_id = m.memory_id AND v.revision = m.revision
 			JOIN spaces s ON s.org_id = m.org_id AND s.space_id = m.space_id

@@ -134,7 +134,7 @@ func (v *view) Records(ctx context.Context, ids []uuid.UUID) ([]memory.Record, e
 		       m.verify, m.disputed, m.citations, m.ignored_by, m.seen_commit, m.seen_branch, m.seen_tree, m.seen_assumed, m.changed, t.body
 		FROM memories m
 		JOIN spaces s ON s.org_id = m.org_id AND s.space_id = m.space_id
-		JOIN memory_versions t ON t.org_id = m.org_id AND t.memory_id = m.memory_id AND t.revision = m.revision
+		LEFT JOIN memory_versions t ON t.org_id = m.org_id AND t.memory_id = m.memory_id AND t.revision = m.revision
 		LEFT JOIN memories n ON n.org_id = m.org_id AND n.memory_id = m.superseded_by
 		WHERE m.org_id = $1 AND m.memory_id = ANY ($2)`, v.org, ids).Query(v.scanRecords(found))
 	b.Queue(`
@@ -256,7 +256,7 @@ func (v *view) scanRecords(found map[uuid.UUID]*memory.Record) func(pgx.Rows) er
 				return err
 			}
 			b, readable := v.openBody(r.ID, r.Revision, sealed)
-			if !readable {
+			if !readable || sealed == nil && r.Status != memory.Erased { // its text is lost, and nobody erased it
 				r.MarkUnreadable()
 			}
 			r.Title, r.Content, r.Why, r.Tags, r.Anchor = b.Title, b.Content, b.Why, b.Tags, b.Anchor
@@ -456,14 +456,14 @@ func (v *view) Events(ctx context.Context, id uuid.UUID) ([]memory.Event, error)
 	b.Queue(`SELECT remark_id, at, body FROM remarks WHERE org_id = $1 AND memory_id = $2`, v.org, id).Query(v.scanRemarks(remarks))
 	b.Queue(`
 		SELECT a.at, a.verb, a.agent, a.user_name, a.door, a.revision, a.detail, m.handle
-		FROM audit a LEFT JOIN memories m ON m.org_id = a.org_id AND m.memory_id = (a.detail ->> 'by')::uuid
+		FROM audit a LEFT JOIN memories m ON m.org_id = a.org_id AND m.memory_id = CASE WHEN a.detail ->> 'by' ~ '^[0-9a-f-]{36}$' THEN (a.detail ->> 'by')::uuid END
 		WHERE a.org_id = $1 AND a.subject_id = $2 ORDER BY a.at, a.audit_id`, v.org, id).Query(func(rows pgx.Rows) error {
 		return each(rows, func() error {
 			var e memory.Event
 			var agent, user string
-			var detail map[string]string
+			var told any // an object with texts, unless somebody else wrote it
 			var by *string
-			if err := rows.Scan(&e.At, &e.Verb, &agent, &user, &e.Door, &e.Revision, &detail, &by); err != nil {
+			if err := rows.Scan(&e.At, &e.Verb, &agent, &user, &e.Door, &e.Revision, &told, &by); err != nil {
 				return err
 			}
 			if e.Verb == string(memory.VerbDoubt) {
@@ -480,11 +480,12 @@ func (v *view) Events(ctx context.Context, id uuid.UUID) ([]memory.Event, error)
 					}
 				}
 			default:
+				detail, _ := told.(map[string]any)
 				for _, k := range slices.Sorted(maps.Keys(detail)) {
 					if e.Detail != "" {
 						e.Detail += ", "
 					}
-					e.Detail += k + " " + detail[k]
+					e.Detail += fmt.Sprint(k, " ", detail[k])
 				}
 			}
 			if said := remarks[e.At]; said != "" && e.Verb != string(memory.VerbDispute) {
