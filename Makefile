@@ -22,6 +22,7 @@ BENCH     ?= .
 BENCHTIME ?= 1s
 COUNT     ?= 1
 SOAK      ?= 10m
+FAULTS    ?= 10m
 
 .PHONY: help
 help: ## list these targets
@@ -78,6 +79,10 @@ bench: setup ## run the benchmarks (BENCH=regexp BENCHTIME=1s COUNT=1 PACKAGES=.
 .PHONY: soak
 soak: setup ## let 64 clients work on two servers for SOAK (10m) while database and server are stopped and killed
 	SOAK=$(SOAK) $(GO) test -run '^TestSoak$$' -count 1 -timeout 2h -v ./cmd/stele
+
+.PHONY: faults
+faults: setup ## break servers, database, network and disk for FAULTS (10m) and look at what is left; FAULTS_SEED repeats a run
+	FAULTS=$(FAULTS) FAULTS_SEED=$(FAULTS_SEED) $(GO) test -count 1 -timeout 4h -v ./internal/faults
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (10s), one after the other

@@ -17,7 +17,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele = softwareSystem "Stele" "Remembers typed facts about the elements of a C4 model, and finds them again." {
             // What looks after the repository as a whole is of no container.
             properties {
-                path "/internal/{conformance,repocheck}"
+                path "/internal/{conformance,faults,repocheck}"
             }
 
             program = container "stele" "One static binary: command line, MCP server, migrations, and the keeper of the embedded database." "Go" {
@@ -498,6 +498,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.measure -> stele.program.problem "Refuses tasks about no element"
         stele.program.cli -> stele.program.benchrecall "Measures speed"
         stele.program.benchrecall -> stele.program.memory "Asks, remembers, confirms"
+        stele.program.benchrecall -> stele.program.importer "Imports invented records"
         stele.program.benchrecall -> stele.program.session "Starts and finishes work sessions"
         stele.program.benchrecall -> stele.program.hook "Tells of prompts and edits"
         stele.program.benchrecall -> stele.program.store "Loads memories"
