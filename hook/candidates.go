@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -33,12 +34,15 @@ type sign struct {
 	says   string
 	kind   memory.Kind
 	weight int
-	words  *regexp.Regexp // of languages written with spaces
-	parts  []string       // of others
+	words  func() *regexp.Regexp // of languages written with spaces
+	parts  []string              // of others
 }
 
-func words(list ...string) *regexp.Regexp {
-	return regexp.MustCompile(`(?:^|[^\p{L}\p{N}_])(` + strings.Join(list, "|") + `)(?:$|[^\p{L}\p{N}_])`)
+// words is compiled when it is first needed: the program starts for every event of a client, and few look for candidates.
+func words(list ...string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:^|[^\p{L}\p{N}_])(` + strings.Join(list, "|") + `)(?:$|[^\p{L}\p{N}_])`)
+	})
 }
 
 // signs are the classes, weightiest first. The words are of English, Italian, Chinese, Korean and Japanese; each states something that
@@ -116,7 +120,7 @@ func Corrections(asked string) []Found {
 }
 
 func (g sign) in(folded string) string {
-	if m := g.words.FindStringSubmatch(folded); m != nil {
+	if m := g.words().FindStringSubmatch(folded); m != nil {
 		return m[1]
 	}
 	for _, p := range g.parts {
