@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/internal/git"
@@ -82,8 +83,11 @@ func Check(ctx context.Context, repo *git.Repository, ref string, names []string
 }
 
 // chronicle finds documents that tell history: what they name was, and need not be.
-var chronicle = regexp.MustCompile(`(?i)(?:^|[/_-])(?:change(?:log)?s?|histor(?:y|ical)|proposals?|releases?|release[-_ ]?notes|news|whats[-_]new|migrat\w*|upgrad\w*` +
-	`|versioned[-_]docs|adrs?|decisions|rfcs?|archived?|blog|posts)(?:[/._-]|$)`)
+// It and its like are compiled when they are first needed: most commands and every hook start without.
+var chronicle = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:^|[/_-])(?:change(?:log)?s?|histor(?:y|ical)|proposals?|releases?|release[-_ ]?notes|news|whats[-_]new|migrat\w*|upgrad\w*` +
+		`|versioned[-_]docs|adrs?|decisions|rfcs?|archived?|blog|posts)(?:[/._-]|$)`)
+})
 
 // Documents gives the documents that names stand for, as in Check, sorted by path.
 func (t *Snapshot) Documents(names []string) ([]git.Entry, error) {
@@ -106,7 +110,7 @@ func (t *Snapshot) Documents(names []string) ([]git.Entry, error) {
 			if e.Mode != git.Regular && e.Mode != git.Executable || slices.Contains(out, e) {
 				continue
 			}
-			if e.Path == clean || isDocument(e.Path) && !chronicle.MatchString(e.Path) && (clean == "" || c4model.Matches("/"+clean, e.Path)) {
+			if e.Path == clean || isDocument(e.Path) && !chronicle().MatchString(e.Path) && (clean == "" || c4model.Matches("/"+clean, e.Path)) {
 				out = append(out, e)
 			}
 		}
@@ -162,8 +166,10 @@ type suspect struct {
 }
 
 // past finds statements about what was: that it is gone is what they say.
-var past = regexp.MustCompile(`(?i)\b(?:removed|renamed|no longer|any ?more|formerly|previous(?:ly)?|used to|replaced (?:by|with)|superseded|obsolete` +
-	`|was (?:moved|split|merged|dropped|deleted))\b`)
+var past = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:removed|renamed|no longer|any ?more|formerly|previous(?:ly)?|used to|replaced (?:by|with)|superseded|obsolete` +
+		`|was (?:moved|split|merged|dropped|deleted))\b`)
+})
 
 // read takes the statements with claims out of the documents.
 func (c *checker) read(documents []git.Entry) error {
@@ -198,7 +204,7 @@ func (s *Searcher) Statements(document git.Entry) (stated []Statement, why strin
 		return nil, "", err
 	}
 	for _, st := range statements(string(text)) {
-		if len(st.Claims) > 0 && !past.MatchString(st.Text) {
+		if len(st.Claims) > 0 && !past().MatchString(st.Text) {
 			stated = append(stated, st)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // maxWitnesses is how many files are read to tell what declares a name from what uses it.
@@ -48,15 +49,17 @@ func (t *Snapshot) declared(ctx context.Context, c Claim, files []string, docume
 }
 
 // generic are names of files that most projects have: a document may mean its reader's.
-var generic = regexp.MustCompile(`(?i)^(?:setup|main|index|apps?|tests?|utils?|helpers?|conftest|package(?:-lock)?|requirements|docker-?compose|dockerfile|makefile|readme` +
-	`|license|__init__|mod|lib|types?|settings|manage|build|src|docs?|server|client|config|pyproject|cargo|go|pom|tsconfig|example|env|vite-env|\w+[.-]config)(?:\.[\w.]+)?$`)
+var generic = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(?:setup|main|index|apps?|tests?|utils?|helpers?|conftest|package(?:-lock)?|requirements|docker-?compose|dockerfile|makefile|readme` +
+		`|license|__init__|mod|lib|types?|settings|manage|build|src|docs?|server|client|config|pyproject|cargo|go|pom|tsconfig|example|env|vite-env|\w+[.-]config)(?:\.[\w.]+)?$`)
+})
 
 // meant tells whether a path that fits files is theirs, and not by chance: it begins at the top, or at a folder above the
 // document; a bare name fits one file alone, and is none that every project has.
 func meant(p string, files []string, document string) bool {
 	p = strings.TrimSuffix(p, "/")
 	if !strings.Contains(p, "/") {
-		return len(files) == 1 && !strings.ContainsAny(p, wild) && !generic.MatchString(p)
+		return len(files) == 1 && !strings.ContainsAny(p, wild) && !generic().MatchString(p)
 	}
 	if strings.ContainsAny(p, wild) || slices.Contains(files, p) {
 		return true
