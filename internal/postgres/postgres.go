@@ -91,6 +91,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	pc.MaxConns = cfg.MaxConns
 	pc.MaxConnIdleTime = 5 * time.Minute
 	pc.ConnConfig.ConnectTimeout = cfg.ConnectTimeout
+	pc.ConnConfig.DialFunc = dialGuarded
+	pc.PingTimeout = pongTimeout
 	if pc.ConnConfig.RuntimeParams["application_name"] == "" {
 		pc.ConnConfig.RuntimeParams["application_name"] = "stele"
 	}

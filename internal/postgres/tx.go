@@ -43,13 +43,13 @@ func (db *DB) InOrg(ctx context.Context, orgID uuid.UUID, opts TxOptions, fn fun
 	if orgID == uuid.Nil {
 		return errors.New("postgres: InOrg without an organization")
 	}
-	return db.run(ctx, db.begin(orgID, opts), opts.ReadOnly, fn)
+	return db.run(ctx, orgID, opts, fn)
 }
 
 // WithoutOrg is InOrg without an organization: every table of a tenant looks empty. It is for the lookup functions that
 // find the organization (by name, by token).
 func (db *DB) WithoutOrg(ctx context.Context, opts TxOptions, fn func(pgx.Tx) error) error {
-	return db.run(ctx, db.begin(uuid.Nil, opts), opts.ReadOnly, fn)
+	return db.run(ctx, uuid.Nil, opts, fn)
 }
 
 // begin gives the statements that start a transaction. They travel as one simple-protocol message, so that naming the
@@ -64,12 +64,8 @@ func (db *DB) begin(orgID uuid.UUID, opts TxOptions) string {
 	if opts.ReadOnly {
 		b.WriteString(" READ ONLY")
 	}
-	timeout := opts.StatementTimeout
-	if timeout <= 0 {
-		timeout = db.timeout
-	}
 	b.WriteString("; SET LOCAL statement_timeout = ")
-	b.WriteString(strconv.FormatInt(max(timeout.Milliseconds(), 1), 10))
+	b.WriteString(strconv.FormatInt(max(opts.StatementTimeout.Milliseconds(), 1), 10))
 	b.WriteString("; SET LOCAL idle_in_transaction_session_timeout = ")
 	b.WriteString(strconv.FormatInt(max(db.silence.Milliseconds(), 1), 10))
 	if orgID != uuid.Nil {
@@ -80,11 +76,14 @@ func (db *DB) begin(orgID uuid.UUID, opts TxOptions) string {
 	return b.String()
 }
 
-func (db *DB) run(ctx context.Context, begin string, readOnly bool, fn func(pgx.Tx) error) error {
-	backoff := firstBackoff
+func (db *DB) run(ctx context.Context, orgID uuid.UUID, opts TxOptions, fn func(pgx.Tx) error) error {
+	if opts.StatementTimeout <= 0 {
+		opts.StatementTimeout = db.timeout
+	}
+	begin, backoff := db.begin(orgID, opts), firstBackoff
 	for attempt := 1; ; attempt++ {
-		err := db.once(ctx, begin, fn)
-		lost := errors.Is(err, errLost) || readOnly && errors.Is(err, errLostCommit)
+		err := db.once(ctx, begin, opts.StatementTimeout+answerGrace, fn)
+		lost := errors.Is(err, errLost) || opts.ReadOnly && errors.Is(err, errLostCommit)
 		if err == nil || ctx.Err() != nil || !lost && !Retryable(err) || lost && attempt == maxAttempts {
 			return explain(ctx, err)
 		}
@@ -107,13 +106,14 @@ var (
 	errLostCommit = errors.New("the connection to the database was lost during the commit")
 )
 
-// once runs one attempt.
-func (db *DB) once(ctx context.Context, begin string, fn func(pgx.Tx) error) (err error) {
+// once runs one attempt, in which every answer comes within the limit.
+func (db *DB) once(ctx context.Context, begin string, limit time.Duration, fn func(pgx.Tx) error) (err error) {
 	conn, err := db.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
+	defer limitAnswers(conn.Conn(), limit)()
 	// A connection that was closed for any other reason than the caller's giving up was lost. What the domain says about
 	// its own matters stands.
 	lost := func(err, how error) error {
