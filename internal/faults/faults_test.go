@@ -79,8 +79,8 @@ func TestFaults(t *testing.T) {
 	s := newSystem(t, pgtest.Dir(t), seed)
 	t.Logf("%6.1f s: everything is up", time.Since(began).Seconds())
 	dice := rand.New(rand.NewPCG(seed, 0))
-	took := map[string][]time.Duration{}
-	for n := 0; n == 0 || time.Since(began) < long; n++ {
+	took, broken := map[string][]time.Duration{}, time.Now()
+	for n := 0; n == 0 || time.Since(broken) < long; n++ {
 		s.begin(fmt.Sprintf("round-%d", n))
 		for _, i := range dice.Perm(len(faults)) {
 			f := faults[i]
