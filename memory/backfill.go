@@ -13,8 +13,10 @@ import (
 // backlog is the part of a Store that knows which memories lack a vector.
 type backlog interface {
 	// Waiting gives live memories of the organization with an id above after that have no vector of the model and were not
-	// refused by it, by id, at most limit; and how many there are in all.
-	Waiting(ctx context.Context, model string, after uuid.UUID, limit int) (ids []uuid.UUID, total int, err error)
+	// refused by it, by id, at most limit.
+	Waiting(ctx context.Context, model string, after uuid.UUID, limit int) ([]uuid.UUID, error)
+	// CountWaiting is how many there are in all; it looks at every memory.
+	CountWaiting(ctx context.Context, model string, after uuid.UUID) (int, error)
 }
 
 // backfillBatch is how many texts are sent to a provider at once, and stored in one transaction of a space at most: a
@@ -26,7 +28,7 @@ type Backfilled struct {
 	Model   string `json:"model"`
 	Filled  int    `json:"filled"`  // vectors stored
 	Refused int    `json:"refused"` // texts the model cannot embed; they are found by words
-	Waiting int    `json:"waiting"` // still without a vector
+	Waiting int    `json:"waiting"` // still without a vector, of those that were when it began
 }
 
 // Backfill gives vectors of the configured model to live memories of an organization that have none: written while the
@@ -41,22 +43,29 @@ func (s *Service) Backfill(ctx context.Context, org uuid.UUID, since time.Time, 
 		return out, nil
 	}
 	after := idBefore(since)
-	for {
+	for begun := false; ; begun = true {
 		var recs []Record
 		var total int
 		err := s.store.View(ctx, org, func(v View) error {
-			ids, n, err := v.Waiting(ctx, out.Model, after, backfillBatch)
+			ids, err := v.Waiting(ctx, out.Model, after, backfillBatch)
 			if err != nil {
 				return err
 			}
-			total = n
+			if total = len(ids); !begun && total == backfillBatch {
+				if total, err = v.CountWaiting(ctx, out.Model, after); err != nil {
+					return err
+				}
+			}
 			recs, err = v.Records(ctx, ids)
 			return err
 		})
 		if err != nil {
 			return out, fmt.Errorf("backfill: %w", err)
 		}
-		out.Waiting = total
+		// Others may write meanwhile, or make vectors: what is looked at now is known, the rest is not counted again.
+		if out.Waiting = max(out.Waiting-backfillBatch, total); len(recs) == 0 {
+			out.Waiting = 0
+		}
 		if progress != nil {
 			progress(out)
 		}

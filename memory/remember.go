@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -231,8 +232,9 @@ func embeddingText(title, content string) string {
 	return title + "\n" + content
 }
 
-// embedForWrite gives a vector within the budget, or none: a missing vector is no error. A text that the model refused
-// gets none later either.
+// embedForWrite gives a vector within the budget, or none: a missing vector is no error, and is made afterwards. A text that the
+// model refused gets none later either. Where more write than the encoder keeps up with, most would wait for the whole budget in its
+// queue: who does not get a turn soon goes on without.
 func (s *Service) embedForWrite(ctx context.Context, text string) (vector []float32, model string, refused bool) {
 	model = s.embedder.Model()
 	if model == "" {
@@ -240,6 +242,10 @@ func (s *Service) embedForWrite(ctx context.Context, text string) (vector []floa
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
+	if !s.turns.take(ctx, s.wait/turnShare) {
+		return nil, model, false
+	}
+	defer s.turns.give()
 	vs, err := s.embedder.Embed(ctx, []string{text})
 	if err != nil || len(vs) != 1 {
 		return nil, model, false
@@ -249,6 +255,36 @@ func (s *Service) embedForWrite(ctx context.Context, text string) (vector []floa
 	}
 	return vs[0], model, false
 }
+
+// turnShare is the part of the wait for a vector that a write waits for its turn: a tenth, so that writers who find the encoder busy are
+// ten times as many as those who wait for it.
+const turnShare = 10
+
+// turns are the writes that may wait for the encoder at a time.
+type turns chan struct{}
+
+// newTurns gives one for each processor: more would only wait for each other.
+func newTurns() turns { return make(turns, runtime.GOMAXPROCS(0)) }
+
+// take waits for a turn, and tells whether there was one.
+func (t turns) take(ctx context.Context, patience time.Duration) bool {
+	select {
+	case t <- struct{}{}:
+		return true
+	default:
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case t <- struct{}{}:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+func (t turns) give() { <-t }
 
 // usable tells whether a vector has a direction: a provider may answer with zeros or with no numbers at all.
 func usable(v []float32) bool {

@@ -20,6 +20,7 @@ type Service struct {
 	branches Branches
 	workers  Workers
 	models   *keptModels
+	turns    turns
 
 	rewriteDoubt   int // percent; 0 = never
 	promptsByWords bool
@@ -49,7 +50,7 @@ const defaultEmbedWait = 250 * time.Millisecond
 // New makes a Service on a Store.
 func New(store Store, o Options) *Service {
 	s := &Service{store: store, embedder: o.Embedder, ranking: DefaultRanking(), wait: o.EmbedWait, branches: o.Branches, rewriteDoubt: o.RewriteDoubt,
-		promptsByWords: o.PromptsByWords, now: o.Now, models: &keptModels{}}
+		promptsByWords: o.PromptsByWords, now: o.Now, models: &keptModels{}, turns: newTurns()}
 	if s.embedder == nil {
 		s.embedder = embedding.None{}
 	}

@@ -27,7 +27,7 @@ import (
 func (a *app) benchCommand() *cobra.Command {
 	c := &cobra.Command{Use: "bench", Short: "Measure recall, its speed, and alarms about what is out of date", Args: cobra.NoArgs, RunE: a.group,
 		Example: "  stele bench retrieval --data testdata/retrieval"}
-	c.AddCommand(a.needsDatabase(a.benchRetrievalCommand()), a.needsDatabase(a.benchContextCommand()), a.needsDatabase(a.benchRecallCommand()),
+	c.AddCommand(a.needsDatabase(a.benchRetrievalCommand()), a.needsDatabase(a.benchContextCommand()), a.needsDatabase(a.benchRecallCommand()), a.needsDatabase(a.benchWriteCommand()),
 		a.benchStalenessCommand())
 	return c
 }

@@ -18,15 +18,18 @@ const waiting = `
 	  AND NOT EXISTS (SELECT FROM vectors x WHERE x.org_id = $1 AND x.model = $2 AND x.space_id = m.space_id AND x.seq = m.seq)`
 
 // Waiting gives live memories without a vector.
-func (v *view) Waiting(ctx context.Context, model string, after uuid.UUID, limit int) (ids []uuid.UUID, total int, err error) {
-	b := &pgx.Batch{}
-	b.Queue(`SELECT m.memory_id`+waiting+` ORDER BY m.memory_id LIMIT $4`, v.org, model, after, limit).Query(func(rows pgx.Rows) error {
-		ids, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-		return err
-	})
-	b.Queue(`SELECT count(*)::int`+waiting, v.org, model, after).QueryRow(func(row pgx.Row) error { return row.Scan(&total) })
-	err = v.tx.SendBatch(ctx, b).Close()
-	return ids, total, err
+func (v *view) Waiting(ctx context.Context, model string, after uuid.UUID, limit int) ([]uuid.UUID, error) {
+	rows, err := v.tx.Query(ctx, `SELECT m.memory_id`+waiting+` ORDER BY m.memory_id LIMIT $4`, v.org, model, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
+// CountWaiting counts them.
+func (v *view) CountWaiting(ctx context.Context, model string, after uuid.UUID) (n int, err error) {
+	err = v.tx.QueryRow(ctx, `SELECT count(*)::int`+waiting, v.org, model, after).Scan(&n)
+	return n, err
 }
 
 // Unindexed counts live memories without a vector that are to get one. Mostly there is none: then the counts of memories and

@@ -274,6 +274,34 @@ func TestRound(t *testing.T) {
 	}
 }
 
+// Writing is measured by rows with their terms, all vectors follow, and what is left behind contradicts nothing.
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{Embedder: &embedtest.Provider{}, Memories: 40, Projects: 2, Concurrency: 4, Mix: Mix{"remember": 1}, Seed: 5})
+	w, err := b.Write(t.Context(), 300*time.Millisecond, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Remember.Rows == 0 || w.Remember.Rows > w.Calls.Count || w.Import.Rows != 60 || w.Calls.Failed > 0 {
+		t.Errorf("remembered %+v in %+v, imported %+v", w.Remember, w.Calls, w.Import)
+	}
+	if w.Durable {
+		t.Error("the database of tests does not wait for its disk")
+	}
+	if w.Vectors.Late < 60 || w.Vectors.LagS <= 0 || w.Vectors.OldestS <= 0 || w.Vectors.Waiting == 0 {
+		t.Errorf("vectors followed: %+v", w.Vectors)
+	}
+	n, _, err := (&following{Bench: b}).waiting(t.Context())
+	if err != nil || n != 0 {
+		t.Errorf("%d wait, %v", n, err)
+	}
+	var text strings.Builder
+	if err := w.WriteText(&text); err != nil || !strings.Contains(text.String(), "import          60") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+	invariants(t, b.Store, b.org)
+}
+
 // Whoever stops a run is told so, and nothing goes on.
 func TestStoppedRound(t *testing.T) {
 	t.Parallel()
