@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -78,7 +79,7 @@ func fill(path string) error {
 }
 
 // limit sets how long files may be that a server of PostgreSQL and its children write to.
-func limit(postmaster int, bytes uint64) error {
+func limit(postmaster int, length uint64) error {
 	server := strconv.Itoa(postmaster)
 	pids := []string{server}
 	all, err := os.ReadDir("/proc")
@@ -91,7 +92,7 @@ func limit(postmaster int, bytes uint64) error {
 			continue // no process, or one that has ended meanwhile
 		}
 		// The fields after the name in parentheses are state and parent.
-		if rest := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:])); len(rest) > 1 && rest[1] == server {
+		if rest := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])); len(rest) > 1 && rest[1] == server {
 			pids = append(pids, e.Name())
 		}
 	}
@@ -104,7 +105,7 @@ func limit(postmaster int, bytes uint64) error {
 		if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, nil, &is); err != nil && !errors.Is(err, unix.ESRCH) {
 			return err
 		}
-		is.Cur = min(bytes, is.Max)
+		is.Cur = min(length, is.Max)
 		if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &is, nil); err != nil && !errors.Is(err, unix.ESRCH) {
 			return err
 		}

@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -17,13 +16,13 @@ func TestFullDisk(t *testing.T) {
 	s := newSystem(t, disk.dir, seed)
 	t.Logf("the disk is %s", disk.form)
 	s.begin("full")
-	s.during(func(context.Context) {
-		s.progress(between, s.servers()...)
+	s.during(func() {
+		s.progress(s.servers()...)
 		s.must(disk.fill(s))
 		await(t, "the full disk is noticed", func() bool { return disk.noticed(s) })
 		s.must(disk.empty(s))
 		t.Logf("ready after %.2f s", s.recovered(time.Now()).Seconds())
-		s.progress(between, s.servers()...)
+		s.progress(s.servers()...)
 	})
 	acknowledged, stored := s.verify(s.done[0])
 	t.Logf("%d writes acknowledged and there exactly once, as %d memories; %d statements about the data hold", acknowledged, stored, doctor(t, s.settings))

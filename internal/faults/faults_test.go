@@ -24,8 +24,6 @@ const (
 	shortSeed = 1
 	// restartLimit is how soon everything must be ready again after processes died. Only the long form judges it.
 	restartLimit = 5 * time.Second
-	// between is how many writes each client makes between two faults.
-	between = 1
 )
 
 // duration is how long the long form goes on; 0 for the short form. seed gives the order of the faults and what clients do.
@@ -88,11 +86,11 @@ func TestFaults(t *testing.T) {
 				continue
 			}
 			at := time.Now()
-			s.during(func(context.Context) {
-				s.progress(between, s.servers()...)
+			s.during(func() {
+				s.progress(s.servers()...)
 				back := s.recovered(f.inject(s, dice))
 				took[f.name] = append(took[f.name], back)
-				s.progress(between, s.servers()...)
+				s.progress(s.servers()...)
 			})
 			s.verify(s.done[len(s.done)-1])
 			looked := s.whole()
@@ -255,7 +253,7 @@ func (s *system) cutNetwork() time.Time {
 	before, _ := s.network.lost()
 	s.network.cut()
 	await(s.t, s.far.name+" says that it is not ready", func() bool { return !s.far.ready(s.t.Context()) })
-	s.progress(between, s.near)
+	s.progress(s.near)
 	if now, _ := s.network.lost(); now == before {
 		s.t.Error("no connection was cut")
 	}
@@ -269,7 +267,7 @@ func (s *system) stallNetwork() time.Time {
 	_, before := s.network.lost()
 	s.network.stall()
 	await(s.t, "something is withheld", func() bool { _, now := s.network.lost(); return now > before })
-	s.progress(between, s.near)
+	s.progress(s.near)
 	s.network.mend()
 	return time.Now()
 }
@@ -283,7 +281,7 @@ func (s *system) forgetConnections() time.Time {
 	}
 	began := time.Now()
 	await(s.t, "something is withheld", func() bool { _, now := s.network.lost(); return now > before })
-	s.progress(between, s.near)
+	s.progress(s.near)
 	return began
 }
 

@@ -31,7 +31,7 @@ var built struct {
 func program(t *testing.T) string {
 	t.Helper()
 	built.once.Do(func() {
-		if built.dir, built.err = os.MkdirTemp("", "stele-faults"); built.err != nil {
+		if built.dir, built.err = os.MkdirTemp("", "stele-faults"); built.err != nil { //nolint:usetesting // it outlives the test
 			return
 		}
 		built.path = filepath.Join(built.dir, "stele")
@@ -49,7 +49,7 @@ func program(t *testing.T) string {
 // command prepares a run of the program with settings of its own and none of whoever runs the tests.
 func command(ctx context.Context, t *testing.T, settings []string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(ctx, program(t), args...)
+	cmd := exec.CommandContext(ctx, program(t), args...) //nolint:contextcheck // what is built once is for all tests
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "STELE_SERVER=", "STELE_CONFIG=", "STELE_DATABASE_URL=", "STELE_DATABASE_OWNER_URL=", "STELE_DATABASE_ADMIN_URL=", "STELE_RATE=100000")
 	cmd.Env = append(cmd.Env, settings...)

@@ -130,7 +130,7 @@ func (s *system) begin(name string) {
 }
 
 // during lets the clients work while f runs, and returns when no call is under way any more.
-func (s *system) during(f func(ctx context.Context)) {
+func (s *system) during(f func()) {
 	s.t.Helper()
 	ctx, stop := context.WithCancel(s.t.Context())
 	var all sync.WaitGroup
@@ -144,15 +144,15 @@ func (s *system) during(f func(ctx context.Context)) {
 		s.gate.Unlock()
 		all.Wait()
 	}()
-	f(ctx)
+	f()
 }
 
-// progress waits until every client of these servers has been told of so many more writes.
-func (s *system) progress(writes int64, servers ...*server) {
+// progress waits until every client of these servers has been told of another write.
+func (s *system) progress(servers ...*server) {
 	s.t.Helper()
 	for _, w := range s.writers {
 		if slices.Contains(servers, w.server) {
-			goal := w.acknowledged.Load() + writes
+			goal := w.acknowledged.Load() + 1
 			await(s.t, fmt.Sprintf("client %d of %s writes", w.n, w.server.name), func() bool { return w.acknowledged.Load() >= goal })
 		}
 	}
