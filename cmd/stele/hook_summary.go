@@ -42,7 +42,7 @@ func (t *telling) summarize(ctx context.Context, at *place, r *hook.Request) {
 	}
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
-	text := ""
+	var text string
 	text, t.entry.Summary, t.entry.SummaryTokens = t.ask(ctx, at)
 	if t.entry.Summary == local.SummaryAdded {
 		r.Progress.Summary, r.Progress.SummaryBy = text, t.config.SummaryModel

@@ -76,9 +76,12 @@ func TestAsk(t *testing.T) {
 	t.Parallel()
 	var got struct {
 		Model    string `json:"model"`
-		Messages []struct{ Role, Content string }
-		Most     int  `json:"max_tokens"`
-		Stream   bool `json:"stream"`
+		Messages []struct {
+			Role    string `json:"role"`
+			Content string `json:"content"`
+		} `json:"messages"`
+		Most   int  `json:"max_tokens"`
+		Stream bool `json:"stream"`
 	}
 	var path, key string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
