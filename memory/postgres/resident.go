@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,11 +23,12 @@ import (
 type residents struct {
 	bound int // bytes that the spaces may take; 0: none is held
 
-	mu     sync.Mutex
-	spaces map[spaceOfOrg]*resident
-	asked  map[spaceOfOrg]int // how often those that are not held were, halved every minute
-	model  string             // of the vectors last asked with, and of all that are held
-	wake   chan struct{}      // something is wanted; nil until somebody keeps indexes
+	mu      sync.Mutex
+	spaces  map[spaceOfOrg]*resident
+	asked   map[spaceOfOrg]int  // how often those that are not held were, halved every minute
+	refused map[spaceOfOrg]bool // there was no room for them this minute
+	model   string              // of the vectors last asked with, and of all that are held
+	wake    chan struct{}       // something is wanted; nil until somebody keeps indexes
 
 	hits, misses atomic.Int64 // searches that were answered here, and that were not
 }
@@ -107,6 +109,9 @@ func (r *residents) find(org uuid.UUID, keys string, s memory.Search) ([]*reside
 
 // want counts a space that is not held.
 func (r *residents) want(at spaceOfOrg) {
+	if r.refused[at] {
+		return
+	}
 	if len(r.asked) >= maxAsked {
 		clear(r.asked)
 	}
@@ -141,40 +146,48 @@ func (r *residents) next() (at spaceOfOrg, model string, ok bool) {
 	return at, r.model, ok
 }
 
-// room tells whether a space may take so many bytes, and makes room for it by forgetting what is asked less for what it takes. What
-// does not fit is not asked for again until it has been wanted as often as what is there.
+// room tells whether a space may take so many bytes, and makes room for it by letting go of what is asked half as much for what it
+// takes: two that are wanted alike do not drive each other out. What does not fit is left alone for a while.
 func (r *residents) room(at spaceOfOrg, bytes int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	free := r.bound - bytes
+	if r.release(bytes, float64(r.asked[at])/float64(bytes+1)/2) {
+		return true
+	}
+	delete(r.asked, at)
+	r.refused[at] = true
+	return false
+}
+
+// release lets go of what is worth less than something, the least worth first, until so many bytes are free; nothing goes when that is
+// not enough.
+func (r *residents) release(bytes int, below float64) bool {
 	type candidate struct {
 		spaceOfOrg
 		bytes int
-		worth float64
+		worth float64 // how often it is asked for each byte
 	}
-	var others []candidate
+	free := r.bound - bytes
+	var all []candidate
 	for k, held := range r.spaces {
 		n := held.Bytes()
 		free -= n
-		others = append(others, candidate{k, n, float64(held.asked) / float64(n+1)})
+		all = append(all, candidate{k, n, float64(held.asked) / float64(n+1)})
 	}
-	slices.SortFunc(others, func(a, b candidate) int { return cmp.Compare(a.worth, b.worth) })
-	worth := float64(r.asked[at]) / float64(bytes+1)
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.worth, b.worth) })
 	var leave []candidate
-	for _, o := range others {
-		// Twice, so that two that are wanted alike do not drive each other out.
-		if free >= 0 || 2*o.worth > worth {
+	for _, c := range all {
+		if free >= 0 || c.worth >= below {
 			break
 		}
-		free += o.bytes
-		leave = append(leave, o)
+		free += c.bytes
+		leave = append(leave, c)
 	}
 	if free < 0 {
-		delete(r.asked, at)
 		return false
 	}
-	for _, o := range leave {
-		delete(r.spaces, o.spaceOfOrg)
+	for _, c := range leave {
+		delete(r.spaces, c.spaceOfOrg)
 	}
 	return true
 }
@@ -206,6 +219,7 @@ func (r *residents) fade() {
 		}
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	for k, n := range r.asked {
 		if r.asked[k] = n / 2; n < 2 {
 			delete(r.asked, k)
@@ -214,8 +228,8 @@ func (r *residents) fade() {
 	for _, held := range r.spaces {
 		held.asked /= 2
 	}
-	r.mu.Unlock()
-	r.room(spaceOfOrg{}, 0)
+	clear(r.refused)
+	r.release(0, math.Inf(1))
 }
 
 // fadeEvery is how often what was asked is halved.
@@ -230,12 +244,12 @@ func (s *Store) KeepIndexes(ctx context.Context, failed func(error)) {
 	}
 	wake := make(chan struct{}, 1)
 	r.mu.Lock()
-	r.spaces, r.asked, r.wake = map[spaceOfOrg]*resident{}, map[spaceOfOrg]int{}, wake
+	r.spaces, r.asked, r.refused, r.wake = map[spaceOfOrg]*resident{}, map[spaceOfOrg]int{}, map[spaceOfOrg]bool{}, wake
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.spaces, r.asked, r.wake = nil, nil, nil
+		r.spaces, r.asked, r.refused, r.wake = nil, nil, nil, nil
 	}()
 	fade := time.NewTicker(fadeEvery)
 	defer fade.Stop()
