@@ -71,21 +71,26 @@ func TestRecallPlans(t *testing.T) {
 	for _, c := range []struct {
 		name, sql string
 		indexes   []string
+		settings  []string
 	}{
-		{"expired", expiredDigests, []string{"memories_expires"}},
-		{"frequencies", termFrequencies, []string{"term_frequencies_pkey"}},
-		{"terms of what expired", expiredTerms, []string{"memories_expires", "memory_terms_pkey"}},
-		{"posting lists", postingLists, []string{"Index Only Scan using postings_pkey"}},
-		{"postings among some", postingsAmong, []string{"Index Only Scan using postings_pkey", "AND (seq = c.seq)"}},
-		{"attached", attachedTo, []string{"attachments_element", "memories_pkey"}},
-		{"linking", linking, []string{"links_target", "memories_pkey"}},
-		{"places", placesOf, []string{"memories_pkey"}},
-		{"rank", rank(func(*rankQuery) {}), []string{"memories_seq"}},
-		{"rank with kinds", rank(func(q *rankQuery) { q.Narrow.Kinds = memory.Kinds }), []string{"memories_seq"}},
+		{"expired", expiredDigests, []string{"memories_expires"}, nil},
+		{"frequencies", termFrequencies, []string{"term_frequencies_pkey"}, nil},
+		{"terms of what expired", expiredTerms, []string{"memories_expires", "memory_terms_pkey"}, nil},
+		{"posting lists", postingLists, []string{"Index Only Scan using postings_pkey"}, nil},
+		{"postings among some", postingsAmong, []string{"Index Only Scan using postings_pkey", "AND (seq = c.seq)"}, nil},
+		{"attached", attachedTo, []string{"attachments_element", "memories_pkey"}, nil},
+		{"linking", linking, []string{"links_target", "memories_pkey"}, nil},
+		{"places", placesOf, []string{"memories_pkey"}, nil},
+		{"rank", rank(func(*rankQuery) {}), []string{"memories_seq"}, nil},
+		{"rank with kinds", rank(func(q *rankQuery) { q.Narrow.Kinds = memory.Kinds }), []string{"memories_seq"}, nil},
+		{"changes", changesSince, []string{"memory_changes_xid"}, nil},
+		{"attached, without their numbers", attachedMemories, []string{"Index Only Scan using attachments_element"}, nil},
+		{"memories of an index", residentMemories, []string{"memories_seq", "memory_terms_pkey", "vectors_pkey"}, []string{byKey}}, // there are no vectors yet
+		{"some vectors", cosinesAmong, []string{"vectors_pkey"}, []string{byKey}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			plan := genericPlan(t, d.DB, org, c.sql)
+			plan := genericPlan(t, d.DB, org, c.sql, c.settings...)
 			if m := regexp.MustCompile(`Seq Scan on \w+`).FindString(plan); m != "" {
 				t.Errorf("%s:\n%s", m, plan)
 			}
