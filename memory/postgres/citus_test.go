@@ -21,7 +21,7 @@ import (
 const citusVariable = "STELE_TEST_CITUS_URL"
 
 var (
-	distributes   = regexp.MustCompile(`(?m)^    (SELECT create_(?:distributed|reference)_table\([^;]*\);)$`)
+	distributes   = regexp.MustCompile(`(?m)^    ((?:SELECT create_(?:distributed|reference)_table\(|DROP TRIGGER )[^;]*;)$`)
 	citusSettings = regexp.MustCompile("`ALTER DATABASE stele (SET citus\\.[^`]*)`")
 )
 

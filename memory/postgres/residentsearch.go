@@ -220,7 +220,14 @@ func (v *view) refresh(ctx context.Context, in []*resident, spaces []int32) (ok 
 			i := slices.Index(spaces, space)
 			states[i] = append(states[i], s)
 		}); err != nil {
-			return false, fmt.Errorf("read changes: %w", err)
+			if postgres.SQLState(err) != "" || ctx.Err() != nil {
+				return false, fmt.Errorf("read changes: %w", err)
+			}
+			// A row that no program wrote: the database makes of it what it can.
+			for i, r := range in {
+				v.residents.drop(spaceOfOrg{v.org, spaces[i]}, r)
+			}
+			return false, nil
 		}
 	}
 	for i, r := range in {
