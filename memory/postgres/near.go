@@ -17,12 +17,11 @@ import (
 )
 
 // nearVectors compares vectors of one model: every memory of the space and kind, exactly.
-const nearVectors = `
-	SELECT m.memory_id, 1 - (v.embedding <=> $5) AS cosine
-	FROM vectors v
-	JOIN memories m ON m.org_id = v.org_id AND m.space_id = v.space_id AND m.seq = v.seq
-	WHERE v.org_id = $1 AND v.model = $4 AND v.space_id = $2 AND m.kind = $3 AND m.status = 'live'
-	  AND 1 - (v.embedding <=> $5) >= $6
+var nearVectors = `
+	SELECT m.memory_id, v.cosine
+	FROM (SELECT seq, 1 - (embedding <=> $5) AS cosine FROM vectors
+		WHERE org_id = $1 AND model = $4 AND space_id = $2 AND 1 - (embedding <=> $5) >= $6 OFFSET 0) v
+	CROSS JOIN LATERAL ` + bySeq("memory_id", "$2", "v.seq", " AND kind = $3") + ` m
 	ORDER BY cosine DESC LIMIT $7`
 
 // nearestVectors is nearVectors among the nearest of the space by the index of the model (see nearest): a write holds its
@@ -31,8 +30,7 @@ func nearestVectors(m postgres.VectorModel) string {
 	return `
 	SELECT m.memory_id, v.cosine
 	FROM (` + nearest(m) + `) AS v (space_id, seq, cosine)
-	CROSS JOIN LATERAL (SELECT memory_id FROM memories
-		WHERE org_id = $1 AND space_id = v.space_id AND seq = v.seq AND kind = $5 AND status = 'live' OFFSET 0) m
+	CROSS JOIN LATERAL ` + bySeq("memory_id", "v.space_id", "v.seq", " AND kind = $5") + ` m
 	WHERE v.cosine >= $6`
 }
 
@@ -50,7 +48,7 @@ const maxNearPostings = 20_000
 //
 // Every step looks single rows up by key. LATERAL with OFFSET 0 leaves the planner no other way: without statistics, as
 // right after an import, it would read the whole space once and filter it for every term, or read all vectors of the space.
-const nearTerms = `
+var nearTerms = `
 	WITH rare AS MATERIALIZED (
 		SELECT term FROM (
 			SELECT t.term, sum(coalesce(f.df, 0)) OVER (ORDER BY coalesce(f.df, 0), t.term) AS postings
@@ -65,9 +63,7 @@ const nearTerms = `
 		GROUP BY p.seq HAVING count(*) >= $10
 	)
 	SELECT m.memory_id, mt.terms FROM hit h
-	CROSS JOIN LATERAL (
-		SELECT memory_id FROM memories WHERE org_id = $1 AND space_id = $2 AND seq = h.seq
-		  AND kind = $3 AND status = 'live' AND term_count BETWEEN $6 AND $7 OFFSET 0) m
+	CROSS JOIN LATERAL ` + bySeq("memory_id", "$2", "h.seq", " AND kind = $3 AND term_count BETWEEN $6 AND $7") + ` m
 	CROSS JOIN LATERAL (
 		SELECT terms FROM memory_terms WHERE org_id = $1 AND space_id = $2 AND seq = h.seq OFFSET 0) mt
 	WHERE $8 = '' OR NOT EXISTS (

@@ -14,12 +14,24 @@ import (
 	"github.com/stele-dev/stele/memory"
 )
 
+// bySeq is the subquery, for LATERAL, that finds a live memory by its space and number, both expressions, and further conditions. Before a
+// table is analyzed for the first time, as after a first import, every index that begins with organization and space looks
+// as if it had one row for them, and the smallest would be read through for each memory; asking for the first in order, where
+// sorting is off (bySeqOnly), leaves the one index that has the order.
+func bySeq(columns, space, seq, and string) string {
+	return `(SELECT ` + columns + ` FROM (SELECT * FROM memories WHERE org_id = $1 AND space_id = ` + space + ` AND seq >= ` + seq + ` ORDER BY seq LIMIT 1) x
+		WHERE seq = ` + seq + ` AND status = 'live'` + and + ` OFFSET 0)`
+}
+
+// bySeqOnly is the setting that bySeq wants.
+const bySeqOnly = `set_config('enable_sort', 'off', true)`
+
 // planner keeps the plans of recall independent of statistics, which are wrong right after an import and for the one
 // tenant that is a thousand times the others: a plan is made once for each prepared statement, and what is meant to loop
 // over an index is written as LATERAL with OFFSET 0, which nothing else can run. Compiling (jit) and parallel workers cost
 // more than these statements take.
 const planner = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true),
-	set_config('max_parallel_workers_per_gather', '0', true)`
+	set_config('max_parallel_workers_per_gather', '0', true), ` + bySeqOnly
 
 // liveCounts add up to N of the idf formula, with what has expired; next_seq is above every number of the space.
 const liveCounts = `SELECT space_id, live, next_seq FROM spaces WHERE org_id = $1 AND space_id = ANY ($2)`
@@ -37,13 +49,15 @@ const attachedTo = `
 	FROM unnest($2::uuid[], $3::int[]) AS e (element_id, distance)
 	CROSS JOIN LATERAL (SELECT memory_id FROM attachments
 		WHERE org_id = $1 AND element_id = e.element_id AND detached_at IS NULL OFFSET 0) a
-	CROSS JOIN LATERAL (SELECT space_id, seq FROM memories WHERE org_id = $1 AND memory_id = a.memory_id AND status = 'live' OFFSET 0) m
+	CROSS JOIN LATERAL (SELECT space_id, seq, status FROM memories WHERE org_id = $1 AND memory_id = a.memory_id OFFSET 0) m
+	WHERE m.status = 'live'
 	GROUP BY m.space_id, m.seq`
 
 // placesOf gives the numbers of live memories.
 const placesOf = `
 	SELECT m.space_id, m.seq, 0 FROM unnest($2::uuid[]) AS i (memory_id)
-	CROSS JOIN LATERAL (SELECT space_id, seq FROM memories WHERE org_id = $1 AND memory_id = i.memory_id AND status = 'live' OFFSET 0) m`
+	CROSS JOIN LATERAL (SELECT space_id, seq, status FROM memories WHERE org_id = $1 AND memory_id = i.memory_id OFFSET 0) m
+	WHERE m.status = 'live'`
 
 // place is a memory's number within the organization, as postings and vectors know it.
 type place struct{ space, seq int32 }
@@ -421,9 +435,9 @@ const linking = `
 	SELECT w.ordinal, m.memory_id
 	FROM unnest($3::int[], $4::bytea[]) AS w (ordinal, hash)
 	CROSS JOIN LATERAL (SELECT memory_id FROM links WHERE org_id = $1 AND target_hash = w.hash OFFSET 0) l
-	CROSS JOIN LATERAL (SELECT memory_id, space_id, handle, confirmed_at FROM memories
-		WHERE org_id = $1 AND memory_id = l.memory_id AND status = 'live' OFFSET 0) m
-	WHERE m.space_id = ANY ($2)
+	CROSS JOIN LATERAL (SELECT memory_id, space_id, handle, confirmed_at, status FROM memories
+		WHERE org_id = $1 AND memory_id = l.memory_id OFFSET 0) m
+	WHERE m.status = 'live' AND m.space_id = ANY ($2)
 	GROUP BY w.ordinal, m.memory_id, m.confirmed_at, m.handle
 	ORDER BY w.ordinal, m.confirmed_at DESC, m.handle`
 

@@ -80,8 +80,7 @@ func (q *rankQuery) standing() string {
 	if !q.all {
 		return `	SELECT m.space_id, m.seq, m.memory_id, m.handle, m.kind, m.confirmed_at, m.citations, m.ignored_by, m.doubted, m.unreviewed,
 		f.relevance, f.distance FROM found f
-	CROSS JOIN LATERAL (SELECT ` + standingColumns + `
-		FROM memories WHERE org_id = $1 AND space_id = f.space_id AND seq = f.seq AND status = 'live'` + kinds + ` OFFSET 0) m`
+	CROSS JOIN LATERAL ` + bySeq(standingColumns, "f.space_id", "f.seq", kinds) + ` m`
 	}
 	expiry := ""
 	if !q.Expired {

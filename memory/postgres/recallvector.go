@@ -102,13 +102,10 @@ func nearest(m postgres.VectorModel) string {
 	ORDER BY %[1]s <=> $3 LIMIT $4`, m.Expression(), m.Condition())
 }
 
-// Settings of a statement that reads an index over vectors. Without sorting there is no other way to its order, whatever the
-// statistics say. What is no longer needed is undone: later statements of the transaction sort.
-const (
-	indexOn = `SELECT set_config('enable_sort', 'off', true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
-		set_config('hnsw.ef_search', $1, true), set_config('hnsw.max_scan_tuples', $2, true), set_config('hnsw.scan_mem_multiplier', '4', true)`
-	indexOff = `SELECT set_config('enable_sort', 'on', true)`
-)
+// indexOn are the settings of a statement that reads an index over vectors. Without sorting there is no other way to its order, whatever
+// the statistics say.
+const indexOn = `SELECT ` + bySeqOnly + `, set_config('hnsw.iterative_scan', 'relaxed_order', true),
+	set_config('hnsw.ef_search', $1, true), set_config('hnsw.max_scan_tuples', $2, true), set_config('hnsw.scan_mem_multiplier', '4', true)`
 
 // vectorIndex gives how many vectors the index of a model holds; false when it does not exist, is not whole yet, or does not
 // pay for a scope of that size.
@@ -129,9 +126,7 @@ func (v *view) vectorIndex(ctx context.Context, m postgres.VectorModel, scope in
 func queueNearest(b *pgx.Batch, wanted int, scope, total float64, sql string, args ...any) *pgx.QueuedQuery {
 	visits := int(float64(wanted*visitsPerWanted) * max(1, total/scope))
 	b.Queue(indexOn, fmt.Sprint(min(searchWidth, max(wanted, 40))), fmt.Sprint(visits))
-	q := b.Queue(sql, args...)
-	b.Queue(indexOff)
-	return q
+	return b.Queue(sql, args...)
 }
 
 // compare finds the cosines of the query's vector with those of admitted memories: with all of them, unless they are many

@@ -26,12 +26,12 @@ const changesSince = `
 const spacesSeen = `SELECT count(*)::int FROM spaces WHERE org_id = $1 AND space_id = ANY ($2)`
 
 // residentMemories gives what an index holds of memories; those that are not live have no id.
-const residentMemories = `
+var residentMemories = `
 	SELECT c.space_id, c.seq, m.memory_id, m.handle, m.kind, m.confirmed_at, m.citations, m.ignored_by, m.doubted, m.unreviewed, m.expires_at, m.refused,
 		t.terms, t.tags, v.embedding
 	FROM unnest($2::int[], $3::int[]) AS c (space_id, seq)
-	LEFT JOIN LATERAL (SELECT memory_id, handle, kind, confirmed_at, citations, ignored_by, verify OR disputed AS doubted, unreviewed, expires_at, refused_by = $4 AS refused
-		FROM memories WHERE org_id = $1 AND space_id = c.space_id AND seq = c.seq AND status = 'live' OFFSET 0) m ON true
+	LEFT JOIN LATERAL ` + bySeq("memory_id, handle, kind, confirmed_at, citations, ignored_by, verify OR disputed AS doubted, unreviewed, expires_at, refused_by = $4 AS refused",
+	"c.space_id", "c.seq", "") + ` m ON true
 	LEFT JOIN LATERAL (SELECT terms, tags FROM memory_terms WHERE org_id = $1 AND space_id = c.space_id AND seq = c.seq OFFSET 0) t ON true
 	LEFT JOIN LATERAL (SELECT halfvec_send(embedding) AS embedding FROM vectors
 		WHERE org_id = $1 AND model = $4 AND space_id = c.space_id AND seq = c.seq OFFSET 0) v ON true`
