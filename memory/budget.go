@@ -47,7 +47,7 @@ func (a *answer) fill(ctx context.Context, best []ranked, records []Record) erro
 			f := b.Factors
 			r.Factors = &f
 		}
-		says := sayingOf(&r.Memory)
+		says := a.sayings.of(&r.Memory)
 		if at := all.twin(says); at >= 0 {
 			hits[at].Folded = append(hits[at].Folded, r.Handle)
 			continue
@@ -68,65 +68,6 @@ func (a *answer) fill(ctx context.Context, best []ranked, records []Record) erro
 		a.place(&budget, r, DoorLink)
 	}
 	return nil
-}
-
-// foldOverlap is the share of their terms that two results have in common when they say the same in other words.
-// remember merges such texts within one space and kind; across them both stay, and a reader needs one.
-const foldOverlap = 0.8
-
-// said is what results say, in the order of their ranks, so that one which only repeats another is found. Texts are split into terms once
-// each: that costs more than all the rest of a recall in the program.
-type said []saying
-
-// saying is what one result says.
-type saying struct {
-	memory *Memory // nil where the text cannot be read: then nobody knows what it says
-	normal string
-	terms  []string
-	has    map[string]bool // terms
-}
-
-// sayingOf reads a result.
-func sayingOf(m *Memory) saying {
-	if isUnreadable(m.Flags) {
-		return saying{}
-	}
-	ix := IndexOf(&Memory{Content: m.Content})
-	s := saying{memory: m, normal: ix.Normal, terms: ix.Terms, has: make(map[string]bool, len(ix.Terms))}
-	for _, t := range ix.Terms {
-		s.has[t] = true
-	}
-	return s
-}
-
-// twin finds the better result that another one only repeats: the same facts in the same or nearly the same words. -1 when it says
-// something of its own.
-func (all said) twin(of saying) int {
-	if of.memory == nil {
-		return -1
-	}
-	return slices.IndexFunc(all, func(better saying) bool {
-		if better.memory == nil || better.normal != of.normal && !better.nearly(of) {
-			return false
-		}
-		same, _ := sameFacts(better.memory, of.memory)
-		return same
-	})
-}
-
-// nearly tells whether two texts have foldOverlap of their terms in common, as the Jaccard index counts it.
-func (s saying) nearly(other saying) bool {
-	few, many := min(len(s.terms), len(other.terms)), max(len(s.terms), len(other.terms))
-	if many == 0 || float64(few)/float64(many) < foldOverlap { // the most it can be, when the one is all in the other
-		return false
-	}
-	common := 0
-	for _, t := range s.terms {
-		if other.has[t] {
-			common++
-		}
-	}
-	return float64(common)/float64(few+many-common) >= foldOverlap
 }
 
 // result is a record as recall shows it.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 )
 
@@ -31,9 +32,10 @@ func TestTwinIsTheDefinition(t *testing.T) {
 	folded := 0
 	rapid.Check(t, func(t *rapid.T) {
 		var all said
+		var kept sayings
 		var better []*Memory
 		for range rapid.IntRange(1, 6).Draw(t, "texts") {
-			m := &Memory{Content: text.Draw(t, "text")}
+			m := &Memory{Content: text.Draw(t, "text"), ID: uuid.UUID{byte(len(better) + 1)}, Revision: rapid.IntRange(1, 2).Draw(t, "revision")}
 			if rapid.IntRange(0, 9).Draw(t, "readable") == 0 {
 				r := Record{Memory: *m}
 				r.MarkUnreadable()
@@ -44,7 +46,7 @@ func TestTwinIsTheDefinition(t *testing.T) {
 				same, _ := sameFacts(b, m)
 				return !isUnreadable(m.Flags) && !isUnreadable(b.Flags) && (x.Normal == y.Normal || jaccard(x.Terms, y.Terms) >= foldOverlap) && same
 			})
-			says := sayingOf(m)
+			says := kept.of(m)
 			if got := all.twin(says); got != want {
 				t.Fatalf("%q repeats number %d, not %d", m.Content, want, got)
 			}
@@ -68,8 +70,9 @@ func TestTwinReadsEachTextOnce(t *testing.T) { //nolint:paralleltest // it count
 		}
 		return testing.AllocsPerRun(1, func() {
 			var all said
+			var kept sayings
 			for _, m := range texts {
-				says := sayingOf(m)
+				says := kept.of(m)
 				all.twin(says)
 				all = append(all, says)
 			}
@@ -77,5 +80,26 @@ func TestTwinReadsEachTextOnce(t *testing.T) { //nolint:paralleltest // it count
 	}
 	if few, many := work(10), work(40); many > 5*few {
 		t.Errorf("%v allocations for 10 results, %v for 40", few, many)
+	}
+}
+
+// A revision that was shown is not split again, another one is; what is kept has its bound.
+func TestSayingsAreKept(t *testing.T) {
+	t.Parallel()
+	var s sayings
+	m := &Memory{ID: uuid.UUID{1}, Revision: 1, Content: "orders wait in a queue"}
+	first := s.of(m)
+	if again := s.of(m); again.hashedText != first.hashedText {
+		t.Error("it was split again")
+	}
+	m = &Memory{ID: uuid.UUID{1}, Revision: 2, Content: "orders wait nowhere"}
+	if other := s.of(m); other.normal == first.normal {
+		t.Error("another revision says what the first said")
+	}
+	for i := range 2*keptSayings + 1 {
+		s.of(&Memory{ID: uuid.UUID{2, byte(i), byte(i >> 8), byte(i >> 16)}, Revision: 1, Content: "x"})
+	}
+	if len(s.kept) > keptSayings {
+		t.Errorf("%d texts are kept", len(s.kept))
 	}
 }

@@ -21,6 +21,7 @@ type Service struct {
 	workers  Workers
 	models   *keptModels
 	turns    turns
+	sayings  *sayings
 
 	rewriteDoubt   int // percent; 0 = never
 	promptsByWords bool
@@ -50,7 +51,7 @@ const defaultEmbedWait = 250 * time.Millisecond
 // New makes a Service on a Store.
 func New(store Store, o Options) *Service {
 	s := &Service{store: store, embedder: o.Embedder, ranking: DefaultRanking(), wait: o.EmbedWait, branches: o.Branches, rewriteDoubt: o.RewriteDoubt,
-		promptsByWords: o.PromptsByWords, now: o.Now, models: &keptModels{}, turns: newTurns()}
+		promptsByWords: o.PromptsByWords, now: o.Now, models: &keptModels{}, sayings: &sayings{}, turns: newTurns()}
 	if s.embedder == nil {
 		s.embedder = embedding.None{}
 	}

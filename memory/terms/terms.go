@@ -214,7 +214,7 @@ func (c *collector) word(w string) {
 			whole := c.folded(w)
 			c.add(whole)
 			if isLowerASCII(whole) {
-				c.add(english.Stem(whole, false))
+				c.add(stem(whole))
 			}
 			c.lengthen(whole)
 		}
@@ -252,7 +252,7 @@ func (c *collector) plain(w string) {
 		if base := irregular[w]; base != nil {
 			w = base[0]
 		}
-		c.add(english.Stem(w, false))
+		c.add(stem(w))
 	}
 	c.lengthen(w)
 }
@@ -260,7 +260,7 @@ func (c *collector) plain(w string) {
 // lengthen collects what a word is short for.
 func (c *collector) lengthen(w string) {
 	for _, long := range abbreviations[w] {
-		c.add(english.Stem(long, false))
+		c.add(stem(long))
 	}
 }
 
