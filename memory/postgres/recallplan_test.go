@@ -104,6 +104,8 @@ func recallPlans(t *testing.T, analyzed bool) {
 		{"near by words", nearTerms, []string{"memories_seq", "memory_terms_pkey", "vectors_pkey"}, []string{writePlans}},
 		{"near by vectors", nearVectors, []string{"memories_seq", "vectors_pkey"}, []string{writePlans}},
 		{"rank with kinds", rank(func(q *rankQuery) { q.Narrow.Kinds = memory.Kinds }), []string{"memories_seq"}, nil},
+		{"records", recordRows, []string{"Index Scan using memories_pkey", "memory_versions_pkey"}, []string{byKey}},
+		{"elements of records", recordElements, []string{"attachments_pkey", "elements_pkey"}, []string{byKey}},
 		{"changes", changesSince, []string{"memory_changes_xid"}, nil},
 		{"attached, without their numbers", attachedMemories, []string{"Index Only Scan using attachments_element"}, nil},
 		{"memories of an index", residentMemories, []string{"memories_seq", "memory_terms_pkey", "vectors_pkey"}, []string{byKey}}, // there are no vectors yet

@@ -121,6 +121,28 @@ func (v *view) Spaces(ctx context.Context, keys []memory.SpaceKey) ([]memory.Spa
 	})
 }
 
+// recordRows gives memories with their texts, each looked up by its key: a join would be planned by statistics, which do not exist right
+// after an import, and read all of an organization for eight memories.
+const recordRows = `
+	SELECT m.memory_id, m.space_id, m.seq, m.project_id, m.handle, m.kind, s.scope, s.owner, m.status, m.agent, m.user_name, m.origin,
+	       m.unreviewed, m.created_at, m.confirmed_at, m.confirmations, m.revision, m.superseded_by, n.handle, m.expires_at,
+	       m.verify, m.disputed, m.citations, m.ignored_by, m.seen_commit, m.seen_branch, m.seen_tree, m.seen_assumed, m.changed, t.body
+	FROM unnest($2::uuid[]) AS i (memory_id)
+	CROSS JOIN LATERAL (SELECT * FROM memories WHERE org_id = $1 AND memory_id = i.memory_id OFFSET 0) m
+	CROSS JOIN LATERAL (SELECT scope, owner FROM spaces WHERE org_id = $1 AND space_id = m.space_id OFFSET 0) s
+	LEFT JOIN LATERAL (SELECT body FROM memory_versions WHERE org_id = $1 AND memory_id = m.memory_id AND revision = m.revision OFFSET 0) t ON true
+	LEFT JOIN LATERAL (SELECT handle FROM memories WHERE org_id = $1 AND memory_id = m.superseded_by OFFSET 0) n ON true`
+
+// recordElements gives the elements that memories are attached to.
+const recordElements = `
+	SELECT a.memory_id, e.element_id, e.project_id, e.key, e.name, e.level, a.reason, a.path, e.removed_at IS NOT NULL
+	FROM unnest($2::uuid[]) AS i (memory_id)
+	CROSS JOIN LATERAL (SELECT memory_id, element_id, reason, path, attached_at, detached_at FROM attachments
+		WHERE org_id = $1 AND memory_id = i.memory_id OFFSET 0) a
+	CROSS JOIN LATERAL (SELECT * FROM elements WHERE org_id = $1 AND element_id = a.element_id OFFSET 0) e
+	WHERE a.detached_at IS NULL
+	ORDER BY a.memory_id, a.attached_at, e.ordinal`
+
 // Records loads memories with everything around them: one round trip of five statements.
 func (v *view) Records(ctx context.Context, ids []uuid.UUID) ([]memory.Record, error) {
 	if len(ids) == 0 {
@@ -128,20 +150,8 @@ func (v *view) Records(ctx context.Context, ids []uuid.UUID) ([]memory.Record, e
 	}
 	found := make(map[uuid.UUID]*memory.Record, len(ids))
 	b := &pgx.Batch{}
-	b.Queue(`
-		SELECT m.memory_id, m.space_id, m.seq, m.project_id, m.handle, m.kind, s.scope, s.owner, m.status, m.agent, m.user_name, m.origin,
-		       m.unreviewed, m.created_at, m.confirmed_at, m.confirmations, m.revision, m.superseded_by, n.handle, m.expires_at,
-		       m.verify, m.disputed, m.citations, m.ignored_by, m.seen_commit, m.seen_branch, m.seen_tree, m.seen_assumed, m.changed, t.body
-		FROM memories m
-		JOIN spaces s ON s.org_id = m.org_id AND s.space_id = m.space_id
-		LEFT JOIN memory_versions t ON t.org_id = m.org_id AND t.memory_id = m.memory_id AND t.revision = m.revision
-		LEFT JOIN memories n ON n.org_id = m.org_id AND n.memory_id = m.superseded_by
-		WHERE m.org_id = $1 AND m.memory_id = ANY ($2)`, v.org, ids).Query(v.scanRecords(found))
-	b.Queue(`
-		SELECT a.memory_id, e.element_id, e.project_id, e.key, e.name, e.level, a.reason, a.path, e.removed_at IS NOT NULL
-		FROM attachments a JOIN elements e ON e.org_id = a.org_id AND e.element_id = a.element_id
-		WHERE a.org_id = $1 AND a.memory_id = ANY ($2) AND a.detached_at IS NULL
-		ORDER BY a.memory_id, a.attached_at, e.ordinal`, v.org, ids).Query(func(rows pgx.Rows) error {
+	b.Queue(recordRows, v.org, ids).Query(v.scanRecords(found))
+	b.Queue(recordElements, v.org, ids).Query(func(rows pgx.Rows) error {
 		return each(rows, func() error {
 			var id uuid.UUID
 			var ref memory.ElementRef
