@@ -8,9 +8,10 @@ func (b bitset) has(i int) bool { return i>>6 < len(b) && b[i>>6]>>(i&63)&1 != 0
 // set adds a slot; the set must be long enough.
 func (b bitset) set(i int) { b[i>>6] |= 1 << (i & 63) }
 
-// grow makes room for n slots.
-func (b *bitset) grow(n int) {
-	if words := (n + 63) >> 6; words > len(*b) {
-		*b = append(*b, make(bitset, words-len(*b))...)
+// upTo gives the set with room for n slots.
+func (b bitset) upTo(n int) bitset {
+	if words := (n + 63) >> 6; words > len(b) {
+		b = append(b, make(bitset, words-len(b))...)
 	}
+	return b
 }

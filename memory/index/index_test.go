@@ -212,7 +212,7 @@ func first(s memory.Search, of []memory.Candidate) []memory.Candidate {
 
 func (w *world) check(t interface {
 	Helper()
-	Fatalf(string, ...any)
+	Fatalf(format string, args ...any)
 }, q index.Query) (results int) {
 	t.Helper()
 	got, err := index.Search(context.Background(), q)
@@ -317,7 +317,7 @@ func TestOddVectors(t *testing.T) {
 	t.Parallel()
 	s := index.NewSpace()
 	for i, v := range [][]float32{{1, 2, 3}, {0, 0, 0}, {1, 2}, {float32(math.NaN()), 1, 1}, {float32(math.Inf(1)), 1, 1}, nil, {3, 2, 1}} {
-		s.Put(index.Memory{Seq: int32(i + 1), ID: uuid.UUID{byte(i)}, Handle: fmt.Sprint(i), Standing: memory.Standing{Kind: memory.Note, ConfirmedAt: now}, Vector: v}) //nolint:gosec // few
+		s.Put(index.Memory{Seq: int32(i + 1), ID: uuid.UUID{byte(i)}, Handle: fmt.Sprint(i), Standing: memory.Standing{Kind: memory.Note, ConfirmedAt: now}, Vector: v})
 	}
 	if n := s.Unindexed(now); n != 5 {
 		t.Errorf("%d have no vector, want 5", n)
@@ -341,7 +341,7 @@ func TestReadersAndWritersTogether(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range 4 {
 		wg.Go(func() {
-			r := rand.New(rand.NewPCG(uint64(n), 3)) //nolint:gosec // small
+			r := rand.New(rand.NewPCG(uint64(n), 3))
 			for range 200 {
 				q := index.Query{Search: memory.Search{Spaces: []int32{1, 2}, Browse: true, Ranking: memory.DefaultRanking(), At: now, Limit: 3}, In: []*index.Space{w.spaces[1], w.spaces[2]}}
 				if n%2 == 0 {

@@ -124,8 +124,7 @@ func (s *search) begin() {
 	for i, sp := range s.In {
 		p := &s.parts[i]
 		p.Space, p.id = sp, s.Spaces[i]
-		p.skip = append(p.skip[:0], sp.dead...)
-		p.skip.grow(len(sp.rows))
+		p.skip = append(p.skip[:0], sp.dead...).upTo(len(sp.rows))
 		p.sums = p.sums[:0] // made when words take part
 		p.byVector = false
 		if !s.Expired {

@@ -149,7 +149,7 @@ func (s *Space) bury(slot int32) {
 	r := &s.rows[slot]
 	s.slotOf[r.seq] = 0
 	delete(s.byID, r.id)
-	s.dead.grow(len(s.rows))
+	s.dead = s.dead.upTo(len(s.rows))
 	s.dead.set(int(slot))
 	s.buried++
 	s.vectors.set(int(slot), nil)

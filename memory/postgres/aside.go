@@ -66,7 +66,7 @@ func (t *tx) Runs(ctx context.Context, project uuid.UUID, q memory.RunQuery) ([]
 func (t *tx) ByTitle(ctx context.Context, spaces []int32, folded string) (uuid.UUID, error) {
 	title := t.titleHash(folded)
 	for m := range t.waiting() {
-		if m.Status == memory.Live && slices.Contains(spaces, m.Space) && slices.Equal(m.entry.title, title) {
+		if m.Status == memory.Live && slices.Contains(spaces, m.Space) && slices.Equal(m.found.title, title) {
 			return t.view.ByTitle(ctx, spaces, folded)
 		}
 	}

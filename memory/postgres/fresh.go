@@ -32,7 +32,7 @@ type fresh struct {
 
 type newMemory struct {
 	memory.Record
-	entry
+	found  entry // what it is found by
 	seen   memory.Seen
 	source []byte
 	batch  uuid.UUID
@@ -105,7 +105,7 @@ func (t *tx) add(r *memory.Record, a addition) error {
 	f := &t.pipeline.own
 	r.Space, r.Seq = sp.ID, sp.nextSeq
 	sp.nextSeq++
-	m := newMemory{Record: *r, batch: a.batch, entry: entry{text: []byte{}}}
+	m := newMemory{Record: *r, batch: a.batch, found: entry{text: []byte{}}}
 	if r.Seen != nil {
 		m.seen = *r.Seen
 	}
@@ -113,7 +113,7 @@ func (t *tx) add(r *memory.Record, a addition) error {
 		m.source = t.hash128(sourceDomain, a.key)
 	}
 	if r.Status != memory.Erased {
-		m.entry = t.entry(a.index)
+		m.found = t.entry(a.index)
 		links, err := t.linksOf(r, a.index)
 		if err != nil {
 			return err
@@ -131,7 +131,7 @@ func (t *tx) add(r *memory.Record, a addition) error {
 		f.attachments = append(f.attachments, newAttachment{r.ID, r.CreatedAt, at})
 	}
 	for i, p := range r.Paths {
-		f.paths = append(f.paths, newPath{r.ID, int32(i + 1), p, r.ProjectID}) //nolint:gosec // bounded by the domain
+		f.paths = append(f.paths, newPath{r.ID, int32(i + 1), p, r.ProjectID})
 	}
 	for _, session := range a.citedBy {
 		f.citations = append(f.citations, newCitation{r.ID, session, r.ConfirmedAt})
@@ -170,7 +170,7 @@ func (t *tx) linksOf(r *memory.Record, ix memory.Index) ([]newLink, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[i] = newLink{r.ID, int32(i), t.linkHash(text), target} //nolint:gosec // bounded by the domain
+		out[i] = newLink{r.ID, int32(i), t.linkHash(text), target}
 	}
 	return out, nil
 }
@@ -254,8 +254,8 @@ func (f *fresh) queueMemories(b *pgx.Batch, org uuid.UUID) {
 		number(func(r *newMemory) int { return r.Confirmations }), number(func(r *newMemory) int { return r.Citations }),
 		number(func(r *newMemory) int { return r.IgnoredBy }), number(func(r *newMemory) int { return r.Revision }),
 		column(m, func(r *newMemory) *uuid.UUID { return nullID(r.Successor) }), column(m, func(r *newMemory) *time.Time { return r.ExpiresAt }),
-		column(m, func(r *newMemory) []byte { return r.entry.title }), column(m, func(r *newMemory) []byte { return r.entry.text }),
-		number(func(r *newMemory) int { return len(r.entry.terms) }),
+		column(m, func(r *newMemory) []byte { return r.found.title }), column(m, func(r *newMemory) []byte { return r.found.text }),
+		number(func(r *newMemory) int { return len(r.found.terms) }),
 		text(func(r *newMemory) string { return r.seen.Commit }), text(func(r *newMemory) string { return r.seen.Branch }),
 		text(func(r *newMemory) string { return r.seen.Tree }), column(m, func(r *newMemory) bool { return r.seen.Assumed }))
 }
@@ -319,14 +319,14 @@ func (f *fresh) queueIndex(b *pgx.Batch, org uuid.UUID) {
 			continue
 		}
 		spaces, seqs, first = append(spaces, m.Space), append(seqs, m.Seq), append(first, int32(len(all))) //nolint:gosec // of some hundred texts
-		all = append(all, m.entry.terms...)
+		all = append(all, m.found.terms...)
 		tags = append(tags, int32(len(all))) //nolint:gosec // of some hundred texts
-		all = append(all, m.entry.tags...)
+		all = append(all, m.found.tags...)
 		last = append(last, int32(len(all))) //nolint:gosec // of some hundred texts
-		for _, term := range m.entry.terms {
+		for _, term := range m.found.terms {
 			postings, counts = append(postings, posting{m.Space, term, m.Seq}), append(counts, posting{m.Space, term, 1})
 		}
-		for _, tag := range m.entry.tags {
+		for _, tag := range m.found.tags {
 			postings = append(postings, posting{m.Space, tag, m.Seq})
 		}
 	}

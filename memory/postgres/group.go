@@ -260,11 +260,11 @@ func (s *Store) together(org uuid.UUID, spaces []memory.SpaceKey, group []*job) 
 			}
 		}
 		// Rows of jobs that only added are first sent here: where one cannot be stored, each job learns by itself whether it is its own.
-		if err := p.flush(ctx); err != nil && !postgres.Retryable(err) && !t.Conn().IsClosed() {
+		err = p.flush(ctx)
+		if err != nil && !postgres.Retryable(err) && !t.Conn().IsClosed() {
 			return fmt.Errorf("%w: %w", errRollback, err)
-		} else {
-			return err
 		}
+		return err
 	})
 }
 

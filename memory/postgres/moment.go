@@ -18,7 +18,7 @@ type moment struct {
 // transactions anew; so may a table that was restored.
 const readMoment = `SELECT pg_current_snapshot()::text, pg_postmaster_start_time()::text || ' ' || 'memory_changes'::regclass::oid::text`
 
-// parseMoment reads pg_current_snapshot as text: xmin:xmax:running,…
+// parseMoment reads pg_current_snapshot as text: xmin, xmax and what runs between them, behind colons.
 func parseMoment(snapshot, life string) (*moment, error) {
 	m := &moment{life: life}
 	parts := strings.Split(snapshot, ":")
@@ -63,10 +63,5 @@ func (m *moment) covers(o *moment) bool {
 	if m.life != o.life || m.next < o.next {
 		return false
 	}
-	for _, xid := range m.running {
-		if o.has(xid) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.running, o.has)
 }

@@ -171,7 +171,7 @@ func (t *tx) nearWaiting(q memory.NearQuery, text []byte, terms []int64, at func
 		if m.Space != q.Space || m.Kind != q.Kind || m.Status != memory.Live {
 			continue
 		}
-		if bytes.Equal(m.entry.text, text) {
+		if bytes.Equal(m.found.text, text) {
 			at(m.ID).SameText = true
 		}
 		var vector []float32
@@ -184,7 +184,7 @@ func (t *tx) nearWaiting(q memory.NearQuery, text []byte, terms []int64, at func
 				at(m.ID).Cosine = c
 			}
 		case len(terms) > 0:
-			if o := overlap(terms, m.entry.terms); o >= q.MinOverlap {
+			if o := overlap(terms, m.found.terms); o >= q.MinOverlap {
 				at(m.ID).Overlap = o
 			}
 		}

@@ -19,7 +19,8 @@ import (
 // as if it had one row for them, and the smallest would be read through for each memory; asking for the first in order, where
 // sorting is off (bySeqOnly), leaves the one index that has the order.
 func bySeq(columns, space, seq, and string) string {
-	return `(SELECT ` + columns + ` FROM (SELECT * FROM memories WHERE org_id = $1 AND space_id = ` + space + ` AND seq >= ` + seq + ` ORDER BY seq LIMIT 1) x
+	const every = `memory_id, space_id, seq, handle, kind, status, confirmed_at, citations, ignored_by, verify, disputed, unreviewed, expires_at, refused_by, term_count`
+	return `(SELECT ` + columns + ` FROM (SELECT ` + every + ` FROM memories WHERE org_id = $1 AND space_id = ` + space + ` AND seq >= ` + seq + ` ORDER BY seq LIMIT 1) x
 		WHERE seq = ` + seq + ` AND status = 'live'` + and + ` OFFSET 0)`
 }
 
@@ -62,9 +63,9 @@ const placesOf = `
 // place is a memory's number within the organization, as postings and vectors know it.
 type place struct{ space, seq int32 }
 
-// Search finds candidates, in the memory of this process where that holds the spaces, else in the database. There, what the words and the vector of the query say about each memory, and which memories the
-// narrowing admits, come as plain sets of numbers and are put together here; one statement (rankQuery) then looks the
-// promising ones up and brings the best.
+// Search finds candidates, in the memory of this process where that holds the spaces, else in the database. There, what the words and the
+// vector of the query say about each memory, and which memories the narrowing admits, come as plain sets of numbers and are put together
+// here; one statement (rankQuery) then looks the promising ones up and brings the best.
 func (v *view) Search(ctx context.Context, s memory.Search) (memory.Found, error) {
 	if len(s.Spaces) == 0 {
 		return memory.Found{}, nil

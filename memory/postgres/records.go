@@ -128,7 +128,9 @@ const recordRows = `
 	       m.unreviewed, m.created_at, m.confirmed_at, m.confirmations, m.revision, m.superseded_by, n.handle, m.expires_at,
 	       m.verify, m.disputed, m.citations, m.ignored_by, m.seen_commit, m.seen_branch, m.seen_tree, m.seen_assumed, m.changed, t.body
 	FROM unnest($2::uuid[]) AS i (memory_id)
-	CROSS JOIN LATERAL (SELECT * FROM memories WHERE org_id = $1 AND memory_id = i.memory_id OFFSET 0) m
+	CROSS JOIN LATERAL (SELECT memory_id, space_id, seq, project_id, handle, kind, status, agent, user_name, origin, unreviewed, created_at, confirmed_at,
+		confirmations, revision, superseded_by, expires_at, verify, disputed, citations, ignored_by, seen_commit, seen_branch, seen_tree, seen_assumed, changed
+		FROM memories WHERE org_id = $1 AND memory_id = i.memory_id OFFSET 0) m
 	CROSS JOIN LATERAL (SELECT scope, owner FROM spaces WHERE org_id = $1 AND space_id = m.space_id OFFSET 0) s
 	LEFT JOIN LATERAL (SELECT body FROM memory_versions WHERE org_id = $1 AND memory_id = m.memory_id AND revision = m.revision OFFSET 0) t ON true
 	LEFT JOIN LATERAL (SELECT handle FROM memories WHERE org_id = $1 AND memory_id = m.superseded_by OFFSET 0) n ON true`
@@ -139,7 +141,8 @@ const recordElements = `
 	FROM unnest($2::uuid[]) AS i (memory_id)
 	CROSS JOIN LATERAL (SELECT memory_id, element_id, reason, path, attached_at, detached_at FROM attachments
 		WHERE org_id = $1 AND memory_id = i.memory_id OFFSET 0) a
-	CROSS JOIN LATERAL (SELECT * FROM elements WHERE org_id = $1 AND element_id = a.element_id OFFSET 0) e
+	CROSS JOIN LATERAL (SELECT element_id, project_id, key, name, level, removed_at, ordinal FROM elements
+		WHERE org_id = $1 AND element_id = a.element_id OFFSET 0) e
 	WHERE a.detached_at IS NULL
 	ORDER BY a.memory_id, a.attached_at, e.ordinal`
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -72,11 +73,7 @@ func (s *Store) IndexStats() index.Stats {
 func (r *residents) all() map[spaceOfOrg]*resident {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := make(map[spaceOfOrg]*resident, len(r.spaces))
-	for k, v := range r.spaces {
-		out[k] = v
-	}
-	return out
+	return maps.Clone(r.spaces)
 }
 
 // find gives the residents of a search in the order of its spaces; false when one is missing, which is noted.

@@ -357,7 +357,7 @@ func (s *Store) reside(ctx context.Context, at spaceOfOrg, model string) error {
 			n := min(perRead, next-from)
 			spaces, seqs := make([]int32, n), make([]int32, n)
 			for i := range n {
-				spaces[i], seqs[i] = at.space, int32(from+i) //nolint:gosec // below next_seq
+				spaces[i], seqs[i] = at.space, int32(from+i)
 			}
 			if err := v.readStates(ctx, model, spaces, seqs, func(_ int32, st state) {
 				if st.ID != uuid.Nil {

@@ -105,7 +105,7 @@ func (t *tx) queueLinks(b *pgx.Batch, r *memory.Record, ix memory.Index) error {
 
 // queueIndex puts a memory into the postings, as one that is live.
 func (t *tx) queueIndex(b *pgx.Batch, r *memory.Record, e entry) {
-	m := newMemory{Record: *r, entry: e}
+	m := newMemory{Record: *r, found: e}
 	m.Status = memory.Live
 	(&fresh{memories: []newMemory{m}}).queueIndex(b, t.org)
 }

@@ -80,7 +80,7 @@ func (b *Bench) Write(ctx context.Context, d time.Duration, imported int) (*Writ
 			return nil, err
 		}
 	}
-	out.Vectors, err = following.end()
+	out.Vectors, err = following.end(ctx)
 	return out, err
 }
 
@@ -221,7 +221,7 @@ func (f *following) watch(ctx context.Context) error {
 		f.seen.Waiting = max(f.seen.Waiting, waiting)
 		f.seen.OldestS = max(f.seen.OldestS, oldest.Seconds())
 		if pause(ctx, lookEvery) != nil {
-			return nil
+			return nil //nolint:nilerr // nobody looks any more
 		}
 	}
 }
@@ -241,7 +241,7 @@ func (f *following) waiting(ctx context.Context) (n int, age time.Duration, err 
 }
 
 // end waits until every memory has its vector.
-func (f *following) end() (Following, error) {
+func (f *following) end(ctx context.Context) (Following, error) {
 	defer f.stop()
 	if f.filled == nil {
 		return Following{}, nil
@@ -251,7 +251,7 @@ func (f *following) end() (Following, error) {
 	if err := <-f.watched; err != nil {
 		return Following{}, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for {
 		n, oldest, err := f.waiting(ctx)
@@ -271,7 +271,9 @@ func (f *following) end() (Following, error) {
 	out := f.seen
 	out.LagS, out.Seconds = time.Since(last).Seconds(), time.Since(f.began).Seconds()
 	f.cancel()
-	<-f.filled
+	if err := <-f.filled; err != nil && ctx.Err() == nil {
+		return Following{}, err
+	}
 	out.Late = f.late
 	out.PerS = float64(out.Late) / out.Seconds
 	return out, nil
