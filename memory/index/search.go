@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"math/bits"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -71,6 +73,7 @@ type part struct {
 	id       int32
 	skip     bitset // dead, expired, or not admitted
 	sums     []int64
+	cosines  []float32 // about; of slots that are not skipped and have a vector
 	question question
 	byVector bool
 }
@@ -78,6 +81,8 @@ type part struct {
 // entry is a memory that may be a result, with what is known of its relevance: low and high are equal when it is known
 // exactly.
 type entry struct {
+	part      int
+	slot      int
 	place     Place
 	row       row
 	distance  int
@@ -128,9 +133,9 @@ func (s *search) begin() {
 		p.sums = p.sums[:0] // made when words take part
 		p.byVector = false
 		if !s.Expired {
-			for _, slot := range sp.mortal {
-				if sp.rows[slot].expires <= at {
-					p.skip.set(int(slot))
+			for _, m := range sp.mortal {
+				if m.expires <= at && sp.rows[m.slot].expires <= at {
+					p.skip.set(int(m.slot))
 				}
 			}
 		}
@@ -225,13 +230,12 @@ func (s *search) browse() {
 	for i := range s.parts {
 		p := &s.parts[i]
 		for slot := range p.rows {
-			if r := &p.rows[slot]; wanted[r.kind] && !p.skip.has(slot) {
-				s.entries = append(s.entries, entry{place: Place{p.id, r.seq}, row: *r, low: 1, high: 1})
+			if wanted[p.rows[slot].kind] && !p.skip.has(slot) {
+				e := entry{part: i, slot: slot, low: 1, high: 1}
+				s.fill(&e)
+				s.entries = append(s.entries, e)
 			}
 		}
-	}
-	for i := range s.entries {
-		s.entries[i].distance = s.distanceOf(s.entries[i].row.id)
 	}
 	s.cut()
 }
@@ -255,43 +259,81 @@ func (s *search) hash(term string) int64 { return s.Hashes[slices.Index(s.Terms,
 
 // compare bounds the relevance of each memory, and keeps those that may be near and within Share of the best.
 func (s *search) compare() {
-	wanted := s.wanted()
+	wanted, narrow := s.wanted(), len(s.Narrow.Kinds) > 0
 	share := s.Share() * slack
 	best := 0.0 // of those that are sure to be near
 	meaning, words := s.Ranking.SemanticWeight, s.Ranking.LexicalWeight
 	perWeight := s.Words.Lexical(1)
 	for i := range s.parts {
 		p := &s.parts[i]
+		p.compare()
 		for slot := range p.rows {
 			if p.skip.has(slot) {
 				continue
 			}
-			e := entry{matched: p.sums[slot]}
-			if e.byVector = p.byVector && p.vectors.has(slot); e.byVector {
-				e.cosine, e.off = p.vectors.cosine(&p.question, slot)
+			matched, byVector := p.sums[slot], p.byVector && p.vectors.has(slot)
+			cosine, off := 0.0, 0.0
+			if byVector {
+				cosine, off = float64(p.cosines[slot]), p.vectors.off(&p.question, slot)
 				// Most are far off, which is known before all of Near is asked.
-				if meaning*max(0, e.cosine+e.off)+words*float64(e.matched)*perWeight < share*best*slack {
+				if meaning*max(0, cosine+off)+words*float64(matched)*perWeight < share*best*slack {
 					continue
 				}
-			} else if e.matched == 0 {
+			} else if matched == 0 {
 				continue
 			}
+			if narrow && !wanted[p.rows[slot].kind] {
+				continue
+			}
+			e := entry{part: i, slot: slot, matched: matched, byVector: byVector, cosine: cosine, off: off}
 			if !s.bound(&e) || e.high < share*best {
 				continue
 			}
-			r := &p.rows[slot]
-			if !wanted[r.kind] {
-				continue
-			}
 			best = max(best, e.low)
-			e.place, e.row = Place{p.id, r.seq}, *r
 			s.entries = append(s.entries, e)
 		}
 	}
 	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.high < share*best })
 	for i := range s.entries {
-		s.entries[i].distance = s.distanceOf(s.entries[i].row.id)
+		s.fill(&s.entries[i])
 	}
+}
+
+// fill copies what else is needed of a memory, so that no lock has to be held for it.
+func (s *search) fill(e *entry) {
+	p := &s.parts[e.part]
+	e.row = p.rows[e.slot]
+	e.place, e.distance = Place{p.id, e.row.seq}, s.distanceOf(e.row.id)
+}
+
+// perPiece is how many slots one goroutine compares at a time: half a millisecond of what memory delivers.
+const perPiece = 8192
+
+// compare gives the cosines of all slots that are not skipped, on all processors where they are many.
+func (p *part) compare() {
+	if !p.byVector {
+		return
+	}
+	p.cosines = slices.Grow(p.cosines[:0], len(p.rows))[:len(p.rows)]
+	piece := func(from int) {
+		for slot := from; slot < min(from+perPiece, len(p.rows)); slot++ {
+			if !p.skip.has(slot) && p.vectors.has(slot) {
+				p.cosines[slot] = float32(p.vectors.cosine(&p.question, slot))
+			}
+		}
+	}
+	var next atomic.Int64
+	work := func() {
+		for from := int(next.Add(perPiece)) - perPiece; from < len(p.rows); from = int(next.Add(perPiece)) - perPiece {
+			piece(from)
+		}
+	}
+	var others sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(p.rows)/perPiece) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
 }
 
 // bound fills in low and high; it is false when the memory is sure not to be near.

@@ -44,9 +44,9 @@ type Space struct {
 	rows     []row
 	postings map[int64][]int32 // slots in ascending order, dead ones among them
 	dead     bitset
-	buried   int     // slots in dead
-	posted   int     // entries of postings
-	mortal   []int32 // slots that have, or had, an expiry
+	buried   int // slots in dead
+	posted   int // entries of postings
+	mortal   []mortal
 	vectors  vectors
 	pending  int // live memories that are to have a vector and have none
 }
@@ -65,6 +65,12 @@ type row struct {
 	doubted   bool
 	doubtful  bool // unreviewed
 	refused   bool
+}
+
+// mortal is an expiry that a slot has, or had.
+type mortal struct {
+	slot    int32
+	expires int64
 }
 
 // never is the expiry of what does not expire.
@@ -92,7 +98,10 @@ func (s *Space) Put(m Memory) {
 		s.bury(slot)
 		there = false
 	}
-	had := there && s.rows[slot].expires != never
+	had := int64(never)
+	if there {
+		had = s.rows[slot].expires
+	}
 	if there {
 		s.count(slot, -1)
 		delete(s.byID, s.rows[slot].id)
@@ -105,8 +114,8 @@ func (s *Space) Put(m Memory) {
 		s.post(slot, m.Terms)
 		s.post(slot, m.Tags)
 	}
-	if r.expires != never && !had {
-		s.mortal = append(s.mortal, slot)
+	if r.expires != never && r.expires != had {
+		s.mortal = append(s.mortal, mortal{slot, r.expires})
 	}
 	s.byID[m.ID] = slot
 	s.vectors.set(int(slot), m.Vector)

@@ -123,11 +123,15 @@ func (v *vectors) ask(vector []float32) (q question, ok bool) {
 	return q, true
 }
 
-// cosine gives the cosine with the vector of a slot that has one, and by how much it may be wrong: with q = q̂ + e and v = v̂ + f
-// of length 1, |q·v − q̂·v̂| = |e·v + q̂·f| ≤ |e| + |q̂||f| (Cauchy and Schwarz).
-func (v *vectors) cosine(q *question, slot int) (about, off float64) {
-	d := dot(q.numbers, v.of(slot))
-	return float64(d) * q.scale * float64(v.scales[slot]), q.residual + q.size*float64(v.residuals[slot]) + floatSlack
+// cosine gives about the cosine with the vector of a slot that has one.
+func (v *vectors) cosine(q *question, slot int) float64 {
+	return float64(dot(q.numbers, v.of(slot))) * q.scale * float64(v.scales[slot])
+}
+
+// off is by how much cosine may be wrong: with q = q̂ + e and v = v̂ + f of length 1, |q·v − q̂·v̂| = |e·v + q̂·f| ≤ |e| + |q̂||f| (Cauchy
+// and Schwarz).
+func (v *vectors) off(q *question, slot int) float64 {
+	return q.residual + q.size*float64(v.residuals[slot]) + floatSlack
 }
 
 // dotPortable multiplies two vectors of one length.

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -271,7 +272,7 @@ func (f *following) end(ctx context.Context) (Following, error) {
 	out := f.seen
 	out.LagS, out.Seconds = time.Since(last).Seconds(), time.Since(f.began).Seconds()
 	f.cancel()
-	if err := <-f.filled; err != nil && ctx.Err() == nil {
+	if err := <-f.filled; err != nil && !errors.Is(err, context.Canceled) { // it was told to stop
 		return Following{}, err
 	}
 	out.Late = f.late
