@@ -40,7 +40,7 @@ const slack = 1 - 1e-9
 // Search gives what memory.Search says may come back, as a scan over all memories would.
 func Search(ctx context.Context, q Query) (memory.Found, error) {
 	r := rooms.Get().(*room) //nolint:forcetypeassert // of one kind
-	defer rooms.Put(r)
+	defer r.leave()
 	s := &search{Query: q, room: r}
 	s.look()
 	if s.ByVector() && len(s.open) > 0 {
@@ -63,6 +63,14 @@ type room struct {
 	parts   []part
 	entries []entry
 	scores  []float64
+}
+
+// leave gives the room back, without the spaces, which may be let go of meanwhile.
+func (r *room) leave() {
+	for i := range r.parts {
+		r.parts[i].Space, r.parts[i].question = nil, question{}
+	}
+	rooms.Put(r)
 }
 
 var rooms = sync.Pool{New: func() any { return &room{} }}
