@@ -170,16 +170,7 @@ func (v *view) refresh(ctx context.Context, in []*resident, spaces []int32) (ok 
 	seen := 0
 	changed := make([][]int32, len(in))
 	b := &pgx.Batch{}
-	b.Queue(planner)
-	b.Queue(byKey)
-	b.Queue(readMoment).QueryRow(func(row pgx.Row) error {
-		var snapshot, life string
-		if err := row.Scan(&snapshot, &life); err != nil {
-			return err
-		}
-		now, err = parseMoment(snapshot, life)
-		return err
-	})
+	queueMoment(b, &now)
 	b.Queue(spacesSeen, v.org, spaces).QueryRow(func(row pgx.Row) error { return row.Scan(&seen) })
 	b.Queue(changesSince, v.org, spaces, since).Query(func(rows pgx.Rows) error {
 		var space, seq int32
@@ -234,6 +225,21 @@ func (v *view) refresh(ctx context.Context, in []*resident, spaces []int32) (ok 
 		r.move(now, states[i])
 	}
 	return true, nil
+}
+
+// queueMoment begins a batch of lookups by key, and learns in which moment it is.
+func queueMoment(b *pgx.Batch, to **moment) {
+	b.Queue(planner)
+	b.Queue(byKey)
+	b.Queue(readMoment).QueryRow(func(row pgx.Row) error {
+		var snapshot, life string
+		if err := row.Scan(&snapshot, &life); err != nil {
+			return err
+		}
+		now, err := parseMoment(snapshot, life)
+		*to = now
+		return err
+	})
 }
 
 // state is what a memory is now: in recall or, without an id, not.
@@ -331,16 +337,7 @@ func (s *Store) reside(ctx context.Context, at spaceOfOrg, model string) error {
 		var now *moment
 		var live, next, dimensions int
 		b := &pgx.Batch{}
-		b.Queue(planner)
-		b.Queue(byKey)
-		b.Queue(readMoment).QueryRow(func(row pgx.Row) error {
-			var snapshot, life string
-			if err := row.Scan(&snapshot, &life); err != nil {
-				return err
-			}
-			now, err = parseMoment(snapshot, life)
-			return err
-		})
+		queueMoment(b, &now)
 		b.Queue(`SELECT live, next_seq FROM spaces WHERE org_id = $1 AND space_id = $2`, at.org, at.space).QueryRow(func(row pgx.Row) error {
 			return row.Scan(&live, &next)
 		})
