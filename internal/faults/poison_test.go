@@ -48,8 +48,6 @@ var poisons = []poison{
 		sql: `DELETE FROM memory_versions WHERE org_id = $1 AND memory_id = $2 AND $3::uuid IS NOT NULL`},
 	{name: "the largest revision", unreadable: true,
 		sql: `UPDATE memories SET revision = 2147483647 WHERE org_id = $1 AND memory_id = $2 AND $3::uuid IS NOT NULL`},
-	{name: "negative counts",
-		sql: `UPDATE memories SET confirmations = -2147483648, ignored_by = -2147483648, served = -2147483648 WHERE org_id = $1 AND memory_id = $2 AND $3::uuid IS NOT NULL`},
 	{name: "the largest counts",
 		sql: `UPDATE memories SET confirmations = 2147483647, citations = 2147483647, ignored_by = 2147483647, served = 2147483647, term_count = 2147483647 WHERE org_id = $1 AND memory_id = $2 AND $3::uuid IS NOT NULL`},
 	{name: "hashes of nothing",

@@ -308,11 +308,12 @@ func (w *Writes) WriteText(out io.Writer) error {
 	row("import", w.Import)
 	if w.Provider != "" {
 		fmt.Fprintf(&b, "%-9s %8d %9.1f %9.1f  made afterwards\n", "vectors", w.Vectors.Late, w.Vectors.Seconds, w.Vectors.PerS)
-		fmt.Fprintf(&b, "          the last %.1f s after the last write; at most %d waited, the oldest %.1f s\n", w.Vectors.LagS, w.Vectors.Waiting, w.Vectors.OldestS)
+		fmt.Fprintf(&b, "          the last %.1f s after the last write\n          at most %d waited, the oldest %.1f s\n", w.Vectors.LagS, w.Vectors.Waiting, w.Vectors.OldestS)
 	}
 	c := w.Calls
-	fmt.Fprintf(&b, "\n%d callers remember: p50 %.1f ms, p95 %.1f ms, p99 %.1f ms, %.1f round trips, %d failed\n", w.Concurrency, c.P50, c.P95, c.P99, c.Trips, c.Failed)
-	b.WriteString("here and db are the time of a processor that a row took, in this process and in the database\n")
+	fmt.Fprintf(&b, "\na remember of %d callers: p50 %.1f ms, p95 %.1f ms, p99 %.1f ms\n", w.Concurrency, c.P50, c.P95, c.P99)
+	fmt.Fprintf(&b, "%.1f round trips each, %d failed\n", c.Trips, c.Failed)
+	b.WriteString("here and db: time of a processor for a row, in this process and the database\n")
 	b.WriteString("\nwhere the time of the database went\n")
 	for _, s := range w.Statements {
 		fmt.Fprintf(&b, "%4.0f %% %7d × %7.2f ms  %s\n", s.Share*100, s.Count, s.MS/float64(max(s.Count, 1)), cut(s.Text, 50))
