@@ -14,6 +14,7 @@ import (
 
 	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/postgres/pgtest"
+	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/internal/secret"
 	"github.com/stele-dev/stele/memory"
 )
@@ -91,7 +92,9 @@ func TestGroupKeepsJobsApart(t *testing.T) {
 	<-started
 	for name, j := range jobs {
 		group.Go(func() {
-			if err := s.Write(j.ctx, org, spaces, j.fn); !errors.Is(err, j.want) {
+			err := s.Write(j.ctx, org, spaces, j.fn)
+			// Whose transaction was lost before, with that of another, is run alone, and is told of a lost connection.
+			if alone := errors.Is(j.want, errRollback) && problem.Is(err, problem.Unavailable); !errors.Is(err, j.want) && !alone {
 				t.Errorf("%s: %v, want %v", name, err, j.want)
 			}
 		})

@@ -2,6 +2,7 @@ package terms
 
 import (
 	"hash/maphash"
+	"slices"
 	"sync"
 	"testing"
 
@@ -21,7 +22,7 @@ func TestStemIsRemembered(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {
-				for _, w := range append(words, words...) {
+				for _, w := range slices.Concat(words, words) {
 					if got, want := stem(w), english.Stem(w, false); got != want {
 						t.Errorf("the stem of %q is %q, not %q", w, got, want)
 					}
