@@ -25,6 +25,7 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interv
 type guarded struct {
 	net.Conn
 	limit atomic.Int64 // nanoseconds that an answer may take; 0 = any time
+	sent  atomic.Int64 // bytes that were taken to be sent
 }
 
 // dialGuarded makes the connections of the pool.
@@ -47,14 +48,37 @@ func (g *guarded) Read(p []byte) (int, error) {
 	return g.Conn.Read(p)
 }
 
-// limitAnswers bounds how long the answers of a connection may take, until lift is called.
-func limitAnswers(conn *pgx.Conn, limit time.Duration) (lift func()) {
+// Write sends, and counts what was taken.
+func (g *guarded) Write(p []byte) (int, error) {
+	n, err := g.Conn.Write(p)
+	g.sent.Add(int64(n))
+	return n, err
+}
+
+// sentOn gives how many bytes a connection has taken to send; where it is the same as before, whoever is on the other side was told nothing.
+// It is false where nobody counts.
+func sentOn(conn *pgx.Conn) (bytes int64, known bool) {
+	g := guardOf(conn)
+	if g == nil {
+		return 0, false
+	}
+	return g.sent.Load(), true
+}
+
+// guardOf gives the guard of a connection, below its encryption; nil where it has none.
+func guardOf(conn *pgx.Conn) *guarded {
 	inner := conn.PgConn().Conn()
 	if tls, ok := inner.(interface{ NetConn() net.Conn }); ok {
 		inner = tls.NetConn()
 	}
-	g, ok := inner.(*guarded)
-	if !ok {
+	g, _ := inner.(*guarded)
+	return g
+}
+
+// limitAnswers bounds how long the answers of a connection may take, until lift is called.
+func limitAnswers(conn *pgx.Conn, limit time.Duration) (lift func()) {
+	g := guardOf(conn)
+	if g == nil {
 		return func() {}
 	}
 	g.limit.Store(int64(limit))

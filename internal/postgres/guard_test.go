@@ -37,3 +37,17 @@ func TestAnswersAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// What the other side never took is told apart from what it may have seen.
+func TestSentIsCounted(t *testing.T) {
+	t.Parallel()
+	near, far := net.Pipe()
+	g := &guarded{Conn: near}
+	go func() { _, _ = far.Read(make([]byte, 3)); _ = far.Close() }()
+	if n, err := g.Write([]byte("commit")); n != 3 || err == nil || g.sent.Load() != 3 {
+		t.Errorf("half was taken: %d, %v, counted %d", n, err, g.sent.Load())
+	}
+	if _, err := g.Write([]byte("commit")); err == nil || g.sent.Load() != 3 {
+		t.Errorf("nothing was taken: %v, counted %d", err, g.sent.Load())
+	}
+}

@@ -141,8 +141,10 @@ func (db *DB) once(ctx context.Context, begin string, limit time.Duration, fn fu
 	if err := fn(tx); err != nil {
 		return lost(err, errLost)
 	}
+	before, known := sentOn(conn.Conn())
 	if err := tx.Commit(ctx); err != nil {
-		if SQLState(err) == "25P03" { // it was ended for its silence, before the server heard of a commit
+		after, _ := sentOn(conn.Conn())
+		if SQLState(err) == "25P03" || known && after == before { // it was ended, for its silence for one, before the server heard of a commit
 			return lost(err, errLost)
 		}
 		return lost(fmt.Errorf("commit: %w", err), errLostCommit)
