@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -258,13 +259,9 @@ func TestACommitThatWasNotSentIsRunAgain(t *testing.T) {
 			return err
 		}
 		return db.WithoutOrg(ctx, postgres.TxOptions{}, func(other pgx.Tx) error {
-			if _, err := other.Exec(ctx, `SELECT pg_terminate_backend($1)`, pid); err != nil {
-				return err
-			}
-			for gone := false; !gone; {
-				if err := other.QueryRow(ctx, `SELECT pg_stat_clear_snapshot()::text = '' AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)`, pid).Scan(&gone); err != nil {
-					return err
-				}
+			gone := false // the process, and with it the connection
+			if err := other.QueryRow(ctx, `SELECT pg_terminate_backend($1, 60000)`, pid).Scan(&gone); err != nil || !gone {
+				return fmt.Errorf("process %d goes on: %w", pid, err)
 			}
 			return nil
 		})
