@@ -273,3 +273,32 @@ func TestResidentSpacesSeeWhatWasAcknowledged(t *testing.T) {
 		t.Errorf("%+v: the test asked the database", st)
 	}
 }
+
+// A backup that is restored brings the numbers of another server's transactions with it, most of them still to come here. The space is held in
+// memory all the same, and what changes from then on is seen.
+func TestResidentSpacesAfterARestore(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w := newWorld(t, nil)
+	w.remember(memory.RememberRequest{Content: "orders wait in a queue"})
+	admin := w.h.database.ConnectAdmin(t)
+	_, err := admin.Exec(ctx, `INSERT INTO memory_changes (org_id, space_id, seq, xid)
+		SELECT $1, s.space_id, n, 1000000000000 + n FROM spaces s, generate_series(1, 5000) n WHERE s.org_id = $1
+		ON CONFLICT (org_id, space_id, seq) DO UPDATE SET xid = excluded.xid`, w.c.Org)
+	w.must(err)
+	held, store := w.residing(64 << 20)
+	w.settled(held, store, 1)
+	before := store.IndexStats()
+	for i := range 10 {
+		word := fmt.Sprintf("zebra%d", i)
+		w.remember(memory.RememberRequest{Content: "the stripes of " + word + " are counted"})
+		found, err := held.Recall(ctx, w.c, memory.RecallRequest{Query: word})
+		w.must(err)
+		if len(found.Results) == 0 || !strings.Contains(found.Results[0].Content, word) {
+			t.Fatalf("%s was not found", word)
+		}
+	}
+	if after := store.IndexStats(); after.Hits != before.Hits+10 {
+		t.Errorf("%d of 10 searches were answered from memory", after.Hits-before.Hits)
+	}
+}

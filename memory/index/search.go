@@ -531,7 +531,7 @@ func sift(heap []float64, i int) {
 type weights struct {
 	memory.Ranking
 	kinds    [256]float64
-	citation []float64 // by number of sessions, the last for all more
+	citation []float64 // by number of sessions, as far as that is usual
 	lowest   float64   // of kinds
 }
 
@@ -540,7 +540,7 @@ func (s *search) weights() *weights {
 	for i, k := range memory.Kinds {
 		w.kinds[i] = s.Ranking.Kind[k]
 	}
-	for c := range s.Ranking.CitationFull + 1 {
+	for c := range usualCitations {
 		w.citation = append(w.citation, s.Ranking.CitationFactor(c))
 	}
 	return w
@@ -574,8 +574,14 @@ func (w *weights) least(r *row, relevance, best float64) float64 {
 	return held * (w.lowest + w.share(held, best)*(w.kinds[r.kind]-w.lowest)) * w.FreshnessRest * w.cited(r)
 }
 
+// usualCitations is for how many sessions factors are computed beforehand.
+const usualCitations = 32
+
 func (w *weights) cited(r *row) float64 {
-	return w.citation[min(int(max(0, r.citations)), len(w.citation)-1)]
+	if c := int(r.citations); c >= 0 && c < len(w.citation) {
+		return w.citation[c]
+	}
+	return w.CitationFactor(int(r.citations))
 }
 
 func (w *weights) share(held, best float64) float64 {

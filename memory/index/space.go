@@ -39,7 +39,7 @@ type Memory struct {
 type Space struct {
 	made     uint64 // counts spaces
 	mu       sync.RWMutex
-	slotOf   []int32 // by number: slot + 1, 0 for none
+	slotOf   map[int32]int32 // by number
 	byID     map[uuid.UUID]int32
 	rows     []row
 	postings map[int64][]int32 // slots in ascending order, dead ones among them
@@ -78,7 +78,7 @@ const never = 1<<63 - 1
 
 // NewSpace makes an empty one.
 func NewSpace() *Space {
-	return &Space{made: made.Add(1), byID: map[uuid.UUID]int32{}, postings: map[int64][]int32{}}
+	return &Space{made: made.Add(1), slotOf: map[int32]int32{}, byID: map[uuid.UUID]int32{}, postings: map[int64][]int32{}}
 }
 
 var made atomic.Uint64
@@ -93,7 +93,7 @@ func (s *Space) Put(m Memory) {
 	if m.Expires != nil {
 		r.expires = m.Expires.UnixMicro()
 	}
-	slot, there := s.slot(m.Seq)
+	slot, there := s.slotOf[m.Seq]
 	if there && s.rows[slot].words != r.words {
 		s.bury(slot)
 		there = false
@@ -110,7 +110,7 @@ func (s *Space) Put(m Memory) {
 		slot = int32(len(s.rows)) //nolint:gosec // bounded by memory
 		s.rows = append(s.rows, r)
 		s.vectors.grow(len(s.rows))
-		s.number(m.Seq, slot)
+		s.slotOf[m.Seq] = slot
 		s.post(slot, m.Terms)
 		s.post(slot, m.Tags)
 	}
@@ -126,23 +126,9 @@ func (s *Space) Put(m Memory) {
 func (s *Space) Remove(seq int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slot, there := s.slot(seq); there {
+	if slot, there := s.slotOf[seq]; there {
 		s.bury(slot)
 	}
-}
-
-func (s *Space) slot(seq int32) (int32, bool) {
-	if int(seq) >= len(s.slotOf) || seq < 0 || s.slotOf[seq] == 0 {
-		return 0, false
-	}
-	return s.slotOf[seq] - 1, true
-}
-
-func (s *Space) number(seq, slot int32) {
-	if int(seq) >= len(s.slotOf) {
-		s.slotOf = append(s.slotOf, make([]int32, int(seq)+1-len(s.slotOf))...)
-	}
-	s.slotOf[seq] = slot + 1
 }
 
 func (s *Space) post(slot int32, terms []int64) {
@@ -156,7 +142,7 @@ func (s *Space) post(slot int32, terms []int64) {
 func (s *Space) bury(slot int32) {
 	s.count(slot, -1)
 	r := &s.rows[slot]
-	s.slotOf[r.seq] = 0
+	delete(s.slotOf, r.seq)
 	delete(s.byID, r.id)
 	s.dead = s.dead.upTo(len(s.rows))
 	s.dead.set(int(slot))
@@ -227,7 +213,7 @@ type Stats struct {
 
 // Sizes in bytes of what a memory takes, measured as the growth of the heap by 100,000 (TestBytes).
 const (
-	rowBytes     = 200 // row, handle, the map by id
+	rowBytes     = 220 // row, handle, the maps by number and id
 	postingBytes = 6   // with the room that a growing list has to spare
 	termBytes    = 80  // a list and its place in the map
 )

@@ -16,7 +16,7 @@ type moment struct {
 
 // readMoment tells the moment of the transaction. A server that was started again, or another one, may give the numbers of
 // transactions anew; so may a table that was restored.
-const readMoment = `SELECT pg_current_snapshot()::text, pg_postmaster_start_time()::text || ' ' || 'memory_changes'::regclass::oid::text`
+const readMoment = `SELECT pg_current_snapshot()::text, extract(epoch FROM pg_postmaster_start_time())::text || ' ' || 'memory_changes'::regclass::oid::text`
 
 // parseMoment reads pg_current_snapshot as text: xmin, xmax and what runs between them, behind colons.
 func parseMoment(snapshot, life string) (*moment, error) {

@@ -17,10 +17,12 @@ import (
 	"github.com/stele-dev/stele/memory/index"
 )
 
-// changesSince gives what was changed in some spaces by transactions from a number on.
+// changesSince gives what was changed in some spaces by transactions from a number on. Rows that came with a restored backup have the
+// numbers of another server: those that are still to come here say nothing.
 const changesSince = `
 	SELECT s.space_id, c.seq, c.xid FROM unnest($2::int[], $3::bigint[]) AS s (space_id, since)
-	CROSS JOIN LATERAL (SELECT seq, xid FROM memory_changes WHERE org_id = $1 AND space_id = s.space_id AND xid >= s.since OFFSET 0) c`
+	CROSS JOIN LATERAL (SELECT seq, xid FROM memory_changes
+		WHERE org_id = $1 AND space_id = s.space_id AND xid >= s.since AND xid < (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint) OFFSET 0) c`
 
 // spacesSeen counts the spaces of a list that the transaction sees.
 const spacesSeen = `SELECT count(*)::int FROM spaces WHERE org_id = $1 AND space_id = ANY ($2)`
