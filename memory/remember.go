@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/stele-dev/stele/embedding"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory/terms"
 )
@@ -260,14 +260,29 @@ func (s *Service) embedForWrite(ctx context.Context, text string) (vector []floa
 // ten times as many as those who wait for it.
 const turnShare = 10
 
-// turns are the writes that may wait for the encoder at a time.
+// ownEncoder is a provider that works on the processors of this process: more texts at once only wait for each other. One on a network
+// decides for itself how many it takes.
+type ownEncoder interface {
+	// AtOnce is how many texts it embeds at the same time.
+	AtOnce() int
+}
+
+// turns are the writes that may wait for the encoder at a time; nil is any number.
 type turns chan struct{}
 
-// newTurns gives one for each processor: more would only wait for each other.
-func newTurns() turns { return make(turns, runtime.GOMAXPROCS(0)) }
+func newTurns(p embedding.Provider) turns {
+	own, ok := p.(ownEncoder)
+	if !ok {
+		return nil
+	}
+	return make(turns, max(1, own.AtOnce()))
+}
 
 // take waits for a turn, and tells whether there was one.
 func (t turns) take(ctx context.Context, patience time.Duration) bool {
+	if t == nil {
+		return true
+	}
 	select {
 	case t <- struct{}{}:
 		return true
@@ -284,7 +299,11 @@ func (t turns) take(ctx context.Context, patience time.Duration) bool {
 	return false
 }
 
-func (t turns) give() { <-t }
+func (t turns) give() {
+	if t != nil {
+		<-t
+	}
+}
 
 // usable tells whether a vector has a direction: a provider may answer with zeros or with no numbers at all.
 func usable(v []float32) bool {

@@ -51,10 +51,11 @@ const defaultEmbedWait = 250 * time.Millisecond
 // New makes a Service on a Store.
 func New(store Store, o Options) *Service {
 	s := &Service{store: store, embedder: o.Embedder, ranking: DefaultRanking(), wait: o.EmbedWait, branches: o.Branches, rewriteDoubt: o.RewriteDoubt,
-		promptsByWords: o.PromptsByWords, now: o.Now, models: &keptModels{}, sayings: &sayings{}, turns: newTurns()}
+		promptsByWords: o.PromptsByWords, now: o.Now, models: &keptModels{}, sayings: &sayings{}}
 	if s.embedder == nil {
 		s.embedder = embedding.None{}
 	}
+	s.turns = newTurns(s.embedder)
 	if s.wait == 0 {
 		s.wait = defaultEmbedWait
 	}

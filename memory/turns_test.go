@@ -2,7 +2,6 @@ package memory_test
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -28,33 +27,46 @@ func (p *slow) Embed(ctx context.Context, texts []string) ([]embedding.Vector, e
 	}
 }
 
+// own is one that works on the processors of this process.
+type own struct{ *slow }
+
+const atOnce = 2
+
+func (own) AtOnce() int { return atOnce }
+
 // A write that finds the encoder busy is stored without its vector, which follows; those before it get theirs.
 func TestWritesDoNotQueueForTheEncoder(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	p := &slow{asked: make(chan struct{}, 100), free: make(chan struct{})}
 	w := newWorld(t, nil) // a model is embedded, too
-	w.Service = memory.New(w.h.store, memory.Options{Embedder: p, EmbedWait: 5 * time.Second, Now: func() time.Time { return w.now }})
-	var wg sync.WaitGroup
-	words := []string{"apple", "bridge", "candle", "desert", "engine", "forest", "garden", "harbor", "island", "jungle", "kettle", "ladder", "market", "needle", "orchard", "pepper"}
-	turns := min(runtime.GOMAXPROCS(0), len(words)-1)
-	if runtime.GOMAXPROCS(0) >= len(words) {
-		t.Fatalf("give the test more than %d words", runtime.GOMAXPROCS(0))
+	service := func(p embedding.Provider) *memory.Service {
+		return memory.New(w.h.store, memory.Options{Embedder: p, EmbedWait: 20 * time.Second, Now: func() time.Time { return w.now }})
 	}
-	for _, word := range words[:turns] {
+	w.Service = service(own{p})
+	var wg sync.WaitGroup
+	words := []string{"apple", "bridge", "candle"}
+	for _, word := range words[:atOnce] {
 		wg.Go(func() {
 			if _, err := w.Remember(ctx, w.c, memory.RememberRequest{Content: "the " + word + " has a turn"}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	for range turns {
+	for range atOnce {
 		<-p.asked
 	}
-	late := w.remember(memory.RememberRequest{Content: "nobody waits for the " + words[turns]})
+	late := w.remember(memory.RememberRequest{Content: "nobody waits for the " + words[atOnce]})
 	if len(p.asked) != 0 {
 		t.Error("the encoder was asked while it was busy")
 	}
+	// A provider on the network is asked by as many as write.
+	wg.Go(func() {
+		if _, err := service(p).Remember(ctx, w.c, memory.RememberRequest{Content: "a desert has an engine of its own"}); err != nil {
+			t.Error(err)
+		}
+	})
+	<-p.asked
 	close(p.free)
 	wg.Wait()
 	stats, err := w.Stats(ctx, w.c)

@@ -179,6 +179,9 @@ func (p *Provider) vectors(ctx context.Context, e *encoder.Encoder, tokens [][]i
 	return vectors, nil
 }
 
+// AtOnce is how many texts are encoded at the same time, over all calls.
+func (p *Provider) AtOnce() int { return cap(p.slots) }
+
 // EmbedQuery gives the vector to look for a question with: that of its words without the stop words of English. What a
 // question is made of (what, did, the) is in no answer, and draws the vector of a short text towards other questions. On 1,018
 // public questions recall at 5 and 10 rises from 0.612 and 0.684 to 0.617 and 0.687. A question of stop words only is as Embed

@@ -3,6 +3,7 @@ package recall
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -189,6 +190,14 @@ func (p timed) EmbedQuery(ctx context.Context, text string) (embedding.Vector, e
 		return nil, err
 	}
 	return vectors[0], nil
+}
+
+// AtOnce is that of the provider; where it has none, more than a bench ever asks.
+func (p timed) AtOnce() int {
+	if own, ok := p.Provider.(interface{ AtOnce() int }); ok {
+		return own.AtOnce()
+	}
+	return math.MaxInt16
 }
 
 func (p timed) since(ctx context.Context, began time.Time) { tallyOf(ctx).add(0, 0, time.Since(began)) }
