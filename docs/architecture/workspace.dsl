@@ -326,6 +326,11 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
                             path "/internal/filelock"
                         }
                     }
+                    endpoint = component "Endpoint" "Reads the addresses that texts and keys are sent to." "Go" {
+                        properties {
+                            path "/internal/endpoint"
+                        }
+                    }
                     loopback = component "Loopback" "Knows what is called this machine." "Go" {
                         properties {
                             path "/internal/loopback"
@@ -460,7 +465,7 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.cli -> stele.program.summary "Asks a model at the end of a conversation"
         stele.program.summary -> stele.program.memory "Makes plain text and counts tokens by its rules"
         stele.program.summary -> stele.program.redact "Cleans what leaves the process, and what comes back"
-        stele.program.summary -> stele.program.loopback "Knows what needs no encryption on the way"
+        stele.program.summary -> stele.program.endpoint "Reads the address it asks"
         stele.program.summary -> stele.program.problem "Says what was wrong"
         stele.program.hook -> stele.program.memory "Recalls, tells of files and places candidates by its rules"
         stele.program.hook -> stele.program.session "Starts, beats, observes and finishes work sessions"
@@ -513,7 +518,9 @@ workspace "Stele" "A memory service for coding agents. Memories hang on the elem
         stele.program.uselite -> stele.program.problem "Says that the weights are damaged"
         stele.program.remote -> stele.program.embedding "Is a provider"
         stele.program.remote -> stele.program.redact "Cleans what leaves the process"
-        stele.program.remote -> stele.program.loopback "Knows what needs no encryption on the way"
+        stele.program.remote -> stele.program.endpoint "Reads the address it asks"
+        stele.program.endpoint -> stele.program.loopback "Knows what needs no encryption on the way"
+        stele.program.endpoint -> stele.program.problem "Says what is wrong with an address"
         stele.program.remote -> stele.program.problem "Says who is away, or which setting is wrong"
         stele.program.formats -> stele.program.c4 "Hands models on"
         stele.program.formats -> stele.program.structurizr "Reads Structurizr models"

@@ -18,7 +18,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -26,7 +25,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"github.com/stele-dev/stele/embedding"
-	"github.com/stele-dev/stele/internal/loopback"
+	"github.com/stele-dev/stele/internal/endpoint"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/internal/redact"
 )
@@ -134,7 +133,8 @@ func NewOllama(o Options) (*Provider, error) {
 }
 
 func newProvider(o Options, a api) (*Provider, error) {
-	base, err := parseURL(o.URL, a, o.Insecure)
+	base, err := endpoint.Parse(o.URL, endpoint.Rules{Setting: urlSetting, KeySetting: keySetting, Of: "a provider", Example: "write it as " + a.base(), Path: a.path(),
+		Insecure: o.Insecure})
 	if err != nil {
 		return nil, err
 	}
@@ -186,30 +186,6 @@ func newProvider(o Options, a api) (*Provider, error) {
 		}
 	}
 	return p, nil
-}
-
-// parseURL reads the address of a provider, and refuses one that would give texts or key away. Its problems do not repeat
-// the address, since it may hold a password.
-func parseURL(text string, a api, insecure bool) (*url.URL, error) {
-	example := "write it as " + a.base()
-	u, err := url.Parse(text)
-	if err != nil {
-		return nil, problem.Invalidf(urlSetting, "the address cannot be read").Fix("%s", example)
-	}
-	switch {
-	case u.User != nil:
-		return nil, problem.Invalidf(urlSetting, "the address holds a user or password").Fix("put a key in %s", keySetting)
-	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return nil, problem.Invalidf(urlSetting, "it is not the address of a provider, http or https").Fix("%s", example)
-	case u.RawQuery != "" || u.Fragment != "":
-		return nil, problem.Invalidf(urlSetting, "the address goes on after its path").Fix("leave out what begins with ? or #")
-	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), a.path()):
-		return nil, problem.Invalidf(urlSetting, "the address goes too far: %s is added to it", a.path()).Fix("%s", example)
-	case u.Scheme == "http" && !insecure && !loopback.Is(u.Hostname()):
-		return nil, problem.Invalidf(urlSetting, "http to another machine (%s) would show texts and key to everyone on the way", u.Host).
-			Fix("use https").Fix("or, in a network you trust, set STELE_INSECURE=true")
-	}
-	return u, nil
 }
 
 // Model names the provider's kind and its model, openai:text-embedding-3-small@512 for example, and not the host: one

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stele-dev/stele/internal/loopback"
+	"github.com/stele-dev/stele/internal/endpoint"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/memory"
 )
@@ -68,7 +68,8 @@ type Client struct {
 
 // New makes a client; nothing is sent yet. Errors are problems that name the setting.
 func New(o Options) (*Client, error) {
-	base, err := parseURL(strings.TrimSpace(o.URL), o.Insecure)
+	base, err := endpoint.Parse(strings.TrimSpace(o.URL), endpoint.Rules{Setting: urlSetting, KeySetting: keySetting, Of: "an endpoint", Example: example, Path: chatPath,
+		Insecure: o.Insecure})
 	if err != nil {
 		return nil, err
 	}
@@ -97,29 +98,6 @@ func New(o Options) (*Client, error) {
 		c.header.Set("Authorization", "Bearer "+o.Key)
 	}
 	return c, nil
-}
-
-// parseURL reads the address of an endpoint, and refuses one that would give texts or key away. Its problems do not repeat the address,
-// since it may hold a password.
-func parseURL(text string, insecure bool) (*url.URL, error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return nil, problem.Invalidf(urlSetting, "the address cannot be read").Fix(example)
-	}
-	switch {
-	case u.User != nil:
-		return nil, problem.Invalidf(urlSetting, "the address holds a user or password").Fix("put a key in %s", keySetting)
-	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return nil, problem.Invalidf(urlSetting, "it is not the address of an endpoint, http or https").Fix(example)
-	case u.RawQuery != "" || u.Fragment != "":
-		return nil, problem.Invalidf(urlSetting, "the address goes on after its path").Fix("leave out what begins with ? or #")
-	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), chatPath):
-		return nil, problem.Invalidf(urlSetting, "the address goes too far: %s is added to it", chatPath).Fix(example)
-	case u.Scheme == "http" && !insecure && !loopback.Is(u.Hostname()):
-		return nil, problem.Invalidf(urlSetting, "http to another machine (%s) would show texts and key to everyone on the way", u.Host).
-			Fix("use https").Fix("or, in a network you trust, set STELE_INSECURE=true")
-	}
-	return u, nil
 }
 
 // Model is the name of the model, and Host where it is asked.
