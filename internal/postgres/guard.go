@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"math"
 	"net"
 	"sync/atomic"
 	"time"
@@ -24,8 +25,19 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interv
 // what waits without a deadline of its own, such as a transaction that several callers share, would wait for hours.
 type guarded struct {
 	net.Conn
-	limit atomic.Int64 // nanoseconds that an answer may take; 0 = any time
-	sent  atomic.Int64 // bytes that were taken to be sent
+	limit   atomic.Int64 // nanoseconds that an answer may take; 0 = any time
+	silence *time.Timer  // runs since something was sent or came, while there is a limit
+	sent    atomic.Int64 // bytes that were taken to be sent
+}
+
+func guard(conn net.Conn) *guarded {
+	g := &guarded{Conn: conn}
+	g.silence = time.AfterFunc(math.MaxInt64, func() {
+		if g.limit.Load() != 0 {
+			_ = g.Close() // whoever reads is told
+		}
+	})
+	return g
 }
 
 // dialGuarded makes the connections of the pool.
@@ -34,22 +46,27 @@ func dialGuarded(ctx context.Context, network, address string) (net.Conn, error)
 	if err != nil {
 		return nil, err
 	}
-	return &guarded{Conn: conn}, nil
+	return guard(conn), nil
 }
 
-// Read waits for the answer no longer than the limit; the connection is closed then.
-func (g *guarded) Read(p []byte) (int, error) {
-	limit := time.Duration(g.limit.Load())
-	if limit == 0 {
-		return g.Conn.Read(p)
+// heard begins to wait anew.
+func (g *guarded) heard() {
+	if limit := time.Duration(g.limit.Load()); limit != 0 {
+		g.silence.Reset(limit)
 	}
-	timer := time.AfterFunc(limit, func() { _ = g.Close() }) // whoever reads is told
-	defer timer.Stop()
-	return g.Conn.Read(p)
+}
+
+// Read waits for the answer no longer than the limit; the connection is closed then. The driver reads ahead at times, beyond
+// the end of a transaction: the limit is that of the transaction at hand, not of the one that began to read.
+func (g *guarded) Read(p []byte) (int, error) {
+	n, err := g.Conn.Read(p)
+	g.heard()
+	return n, err
 }
 
 // Write sends, and counts what was taken.
 func (g *guarded) Write(p []byte) (int, error) {
+	g.heard()
 	n, err := g.Conn.Write(p)
 	g.sent.Add(int64(n))
 	return n, err
@@ -75,12 +92,19 @@ func guardOf(conn *pgx.Conn) *guarded {
 	return g
 }
 
-// limitAnswers bounds how long the answers of a connection may take, until lift is called.
+// limitAnswers bounds how long a connection may hear nothing, until lift is called.
 func limitAnswers(conn *pgx.Conn, limit time.Duration) (lift func()) {
-	g := guardOf(conn)
-	if g == nil {
-		return func() {}
+	if g := guardOf(conn); g != nil {
+		return g.bound(limit)
 	}
+	return func() {}
+}
+
+func (g *guarded) bound(limit time.Duration) (lift func()) {
 	g.limit.Store(int64(limit))
-	return func() { g.limit.Store(0) }
+	g.heard()
+	return func() {
+		g.limit.Store(0)
+		g.silence.Stop()
+	}
 }

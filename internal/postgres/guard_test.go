@@ -13,7 +13,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		defer far.Close()
-		g := &guarded{Conn: near}
+		g := guard(near)
 		defer g.Close()
 		read := func() (time.Duration, error) {
 			began := time.Now()
@@ -27,10 +27,17 @@ func TestAnswersAreBounded(t *testing.T) {
 		if took, err := read(); err != nil || took != time.Hour {
 			t.Errorf("without a limit: %v after %s", err, took)
 		}
-		g.limit.Store(int64(time.Minute))
+		lift := g.bound(time.Minute)
 		answer(59 * time.Second)
 		if took, err := read(); err != nil || took != 59*time.Second {
 			t.Errorf("in time: %v after %s", err, took)
+		}
+		// A read that goes on beyond its transaction is bounded by the next one.
+		time.AfterFunc(time.Second, lift)
+		time.AfterFunc(time.Hour, func() { g.bound(time.Minute) })
+		answer(time.Hour + 59*time.Second)
+		if took, err := read(); err != nil || took != time.Hour+59*time.Second {
+			t.Errorf("read ahead: %v after %s", err, took)
 		}
 		if took, err := read(); err == nil || took != time.Minute {
 			t.Errorf("no answer: %v after %s", err, took)
@@ -42,7 +49,7 @@ func TestAnswersAreBounded(t *testing.T) {
 func TestSentIsCounted(t *testing.T) {
 	t.Parallel()
 	near, far := net.Pipe()
-	g := &guarded{Conn: near}
+	g := guard(near)
 	go func() { _, _ = far.Read(make([]byte, 3)); _ = far.Close() }()
 	if n, err := g.Write([]byte("commit")); n != 3 || err == nil || g.sent.Load() != 3 {
 		t.Errorf("half was taken: %d, %v, counted %d", n, err, g.sent.Load())

@@ -81,8 +81,9 @@ func (db *DB) run(ctx context.Context, orgID uuid.UUID, opts TxOptions, fn func(
 		opts.StatementTimeout = db.timeout
 	}
 	begin, backoff := db.begin(orgID, opts), firstBackoff
+	limit := max(opts.StatementTimeout, db.silence) + answerGrace
 	for attempt := 1; ; attempt++ {
-		err := db.once(ctx, begin, opts.StatementTimeout+answerGrace, fn)
+		err := db.once(ctx, begin, limit, fn)
 		lost := errors.Is(err, errLost) || opts.ReadOnly && errors.Is(err, errLostCommit)
 		if err == nil || ctx.Err() != nil || !lost && !Retryable(err) || lost && attempt == maxAttempts {
 			return explain(ctx, err)
@@ -106,7 +107,7 @@ var (
 	errLostCommit = errors.New("the connection to the database was lost during the commit")
 )
 
-// once runs one attempt, in which every answer comes within the limit.
+// once runs one attempt, in which nothing is waited for longer than the limit.
 func (db *DB) once(ctx context.Context, begin string, limit time.Duration, fn func(pgx.Tx) error) (err error) {
 	conn, err := db.acquire(ctx)
 	if err != nil {
