@@ -192,6 +192,7 @@ func connectAdmin(ctx context.Context, adminURL, database string) (*pgx.Conn, er
 		config.Database = database
 	}
 	config.RuntimeParams["application_name"] = "stele admin"
+	missClient(&config.Config)
 	for deadline := time.Now().Add(restartPatience); ; {
 		conn, err := pgx.ConnectConfig(ctx, config)
 		if err == nil {

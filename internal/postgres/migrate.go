@@ -155,6 +155,7 @@ func migrate(ctx context.Context, ownerURL string, fsys fs.FS) (Version, error) 
 			"write it as postgres://"+OwnerRole+":PASSWORD@HOST:5432/stele")
 	}
 	config.RuntimeParams["application_name"] = "stele migrate"
+	missClient(&config.Config)
 	db := stdlib.OpenDB(*config)
 	defer db.Close()
 	if err := refuseForeignOwner(ctx, db); err != nil {

@@ -96,6 +96,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if pc.ConnConfig.RuntimeParams["application_name"] == "" {
 		pc.ConnConfig.RuntimeParams["application_name"] = "stele"
 	}
+	missClient(&pc.ConnConfig.Config)
 	// A caller who gives up also stops the statement on the server, and the connection stays usable.
 	pc.ConnConfig.BuildContextWatcherHandler = cancelStatement
 	if cfg.BeforeConnect != nil {

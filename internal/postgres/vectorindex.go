@@ -168,6 +168,7 @@ func connectOwner(ctx context.Context, ownerURL string) (*pgx.Conn, error) {
 			"write it as postgres://"+OwnerRole+":PASSWORD@HOST:5432/stele")
 	}
 	config.RuntimeParams["application_name"] = "stele index"
+	missClient(&config.Config)
 	// A caller who gives up ends the statement, too: a build would go on by itself.
 	config.BuildContextWatcherHandler = cancelStatement
 	conn, err := pgx.ConnectConfig(ctx, config)
