@@ -76,7 +76,8 @@ func TestACutCommitIsNotRunAgain(t *testing.T) {
 					cuts.Store(1)
 				}
 				if test.readOnly {
-					return nil
+					_, err := tx.Exec(t.Context(), "SELECT 1")
+					return err
 				}
 				return insertOrganization(t.Context(), tx, org)
 			})

@@ -7,8 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -43,47 +41,35 @@ func (db *DB) InOrg(ctx context.Context, orgID uuid.UUID, opts TxOptions, fn fun
 	if orgID == uuid.Nil {
 		return errors.New("postgres: InOrg without an organization")
 	}
-	return db.run(ctx, orgID, opts, fn)
+	return db.run(ctx, orgID, opts, func(t *opening) error { return fn(t) })
 }
 
 // WithoutOrg is InOrg without an organization: every table of a tenant looks empty. It is for the lookup functions that
 // find the organization (by name, by token).
 func (db *DB) WithoutOrg(ctx context.Context, opts TxOptions, fn func(pgx.Tx) error) error {
-	return db.run(ctx, uuid.Nil, opts, fn)
+	return db.run(ctx, uuid.Nil, opts, func(t *opening) error { return fn(t) })
 }
 
-// begin gives the statements that start a transaction. They travel as one simple-protocol message, so that naming the
-// organization costs no round trip. Only a UUID's canonical text, constants and a number get into it.
-func (db *DB) begin(orgID uuid.UUID, opts TxOptions) string {
-	var b strings.Builder
-	b.WriteString("BEGIN")
-	if opts.Isolation != "" {
-		b.WriteString(" ISOLATION LEVEL ")
-		b.WriteString(string(opts.Isolation))
+// Batch runs the statements that fill queues in a transaction of its own, as InOrg does, all in one round trip. fill may be run
+// again and leaves nothing behind outside the batch.
+func (db *DB) Batch(ctx context.Context, orgID uuid.UUID, opts TxOptions, fill func(*pgx.Batch)) error {
+	if orgID == uuid.Nil {
+		return errors.New("postgres: Batch without an organization")
 	}
-	if opts.ReadOnly {
-		b.WriteString(" READ ONLY")
-	}
-	b.WriteString("; SET LOCAL statement_timeout = ")
-	b.WriteString(strconv.FormatInt(max(opts.StatementTimeout.Milliseconds(), 1), 10))
-	b.WriteString("; SET LOCAL idle_in_transaction_session_timeout = ")
-	b.WriteString(strconv.FormatInt(max(db.silence.Milliseconds(), 1), 10))
-	if orgID != uuid.Nil {
-		b.WriteString("; SET LOCAL app.org_id = '")
-		b.WriteString(orgID.String())
-		b.WriteString("'")
-	}
-	return b.String()
+	return db.run(ctx, orgID, opts, func(t *opening) error {
+		b := &pgx.Batch{}
+		fill(b)
+		return t.whole(ctx, b)
+	})
 }
 
-func (db *DB) run(ctx context.Context, orgID uuid.UUID, opts TxOptions, fn func(pgx.Tx) error) error {
+func (db *DB) run(ctx context.Context, orgID uuid.UUID, opts TxOptions, fn func(*opening) error) error {
 	if opts.StatementTimeout <= 0 {
 		opts.StatementTimeout = db.timeout
 	}
-	begin, backoff := db.begin(orgID, opts), firstBackoff
-	limit := max(opts.StatementTimeout, db.silence) + answerGrace
+	backoff := firstBackoff
 	for attempt := 1; ; attempt++ {
-		err := db.once(ctx, begin, limit, fn)
+		err := db.once(ctx, orgID, opts, fn)
 		lost := errors.Is(err, errLost) || opts.ReadOnly && errors.Is(err, errLostCommit)
 		if err == nil || ctx.Err() != nil || !lost && !Retryable(err) || lost && attempt == maxAttempts {
 			return explain(ctx, err)
@@ -107,26 +93,23 @@ var (
 	errLostCommit = errors.New("the connection to the database was lost during the commit")
 )
 
-// once runs one attempt, in which nothing is waited for longer than the limit.
-func (db *DB) once(ctx context.Context, begin string, limit time.Duration, fn func(pgx.Tx) error) (err error) {
+// once runs one attempt, in which nothing is waited for much longer than a statement may take.
+func (db *DB) once(ctx context.Context, orgID uuid.UUID, opts TxOptions, fn func(*opening) error) (err error) {
 	conn, err := db.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
-	defer limitAnswers(conn.Conn(), limit)()
+	defer limitAnswers(conn.Conn(), max(opts.StatementTimeout, db.silence)+answerGrace)()
 	// A connection that was closed for any other reason than the caller's giving up was lost. What the domain says about
 	// its own matters stands.
 	lost := func(err, how error) error {
-		if _, ok := problem.As(err); ok || err == nil || ctx.Err() != nil || !conn.Conn().IsClosed() {
+		if _, ok := problem.As(err); ok || err == nil || ctx.Err() != nil || !conn.Conn().IsClosed() || errors.Is(err, errLostCommit) {
 			return err
 		}
 		return fmt.Errorf("%w: %w", how, err)
 	}
-	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
-	if err != nil {
-		return lost(err, errLost)
-	}
+	tx := db.opening(conn.Conn(), orgID, opts)
 	committed := false
 	defer func() {
 		if committed {

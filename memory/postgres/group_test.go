@@ -26,7 +26,7 @@ func TestGroupKeepsJobsApart(t *testing.T) {
 	for name, without := range map[string][]string{
 		"a caller who gives up in the middle": {"eight"},
 		// What four added may be sent for another, who then cannot tell whose fault it was: each runs by itself, and the one
-		// whose connection breaks breaks none but its own.
+		// that loses its connection breaks none but its own.
 		"a connection that breaks": {"four", "seven"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,8 +23,7 @@ func (s *Store) Impress(ctx context.Context, org uuid.UUID, session string, at t
 		}
 		ids[i], revisions[i], doors[i] = im.Memory, int32(im.Revision), string(im.Door) //nolint:gosec // a revision counts edits
 	}
-	return s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error {
-		b := &pgx.Batch{}
+	return s.db.Batch(ctx, org, postgres.TxOptions{}, func(b *pgx.Batch) {
 		b.Queue(`SET LOCAL synchronous_commit = off`)
 		// Ordered, so that two sessions that were shown the same memories never wait in a circle.
 		b.Queue(`INSERT INTO impressions (org_id, memory_id, session_id, door, first_at, last_at, revision, doubted_at)
@@ -34,6 +33,5 @@ func (s *Store) Impress(ctx context.Context, org uuid.UUID, session string, at t
 			ON CONFLICT (org_id, memory_id, session_id, door) DO UPDATE
 			SET last_at = excluded.last_at, revision = excluded.revision, doubted_at = excluded.doubted_at, times = impressions.times + 1`,
 			org, session, at, ids, doors, revisions, doubted)
-		return t.SendBatch(ctx, b).Close()
 	})
 }

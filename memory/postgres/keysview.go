@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/stele-dev/stele/internal/postgres"
 )
 
 // snapshot is the transaction of a View that uses keys which may be old by now. The first question asks for their
@@ -66,12 +68,7 @@ func (s *snapshot) Query(ctx context.Context, sql string, args ...any) (pgx.Rows
 	if err != nil {
 		return nil, err
 	}
-	rows, err := results.Query()
-	if err != nil {
-		_ = results.Close()
-		return nil, err
-	}
-	return &firstRows{Rows: rows, results: results}, nil
+	return postgres.RowsOf(results)
 }
 
 // QueryRow sends a query for one row.
@@ -79,46 +76,5 @@ func (s *snapshot) QueryRow(ctx context.Context, sql string, args ...any) pgx.Ro
 	if s.asked {
 		return s.Tx.QueryRow(ctx, sql, args...)
 	}
-	rows, err := s.Query(ctx, sql, args...)
-	if err != nil {
-		return failedRow{err}
-	}
-	return firstRow{rows}
-}
-
-// firstRows are the rows of a query that was sent as a batch; reading or closing them ends the batch.
-type firstRows struct {
-	pgx.Rows
-	results pgx.BatchResults
-}
-
-func (r *firstRows) Next() bool {
-	if r.Rows.Next() {
-		return true
-	}
-	r.Close()
-	return false
-}
-
-func (r *firstRows) Close() {
-	r.Rows.Close()
-	_ = r.results.Close() // Err tells the same
-}
-
-// firstRow is the first of some rows, as pgx.Row gives it.
-type firstRow struct{ rows pgx.Rows }
-
-func (r firstRow) Scan(dest ...any) error {
-	defer r.rows.Close()
-	if !r.rows.Next() {
-		if err := r.rows.Err(); err != nil {
-			return err
-		}
-		return pgx.ErrNoRows
-	}
-	if err := r.rows.Scan(dest...); err != nil {
-		return err
-	}
-	r.rows.Close()
-	return r.rows.Err()
+	return postgres.RowOf(s.Query(ctx, sql, args...))
 }
