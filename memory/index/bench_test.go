@@ -10,7 +10,8 @@ import (
 	"github.com/stele-dev/stele/memory/index"
 )
 
-// BenchmarkSearch asks one space, by words and by meaning; how many memories are compared exactly is told beside the time.
+// BenchmarkSearch asks one space, by words, by meaning and for nothing in particular; how many memories are compared exactly
+// is told beside the time.
 func BenchmarkSearch(b *testing.B) {
 	const dimensions = 512
 	for _, memories := range []int32{5_000, 100_000} {
@@ -56,6 +57,14 @@ func BenchmarkSearch(b *testing.B) {
 				b.ReportMetric(float64(compared)/float64(b.N), "compared/op")
 			})
 		}
+		b.Run(fmt.Sprintf("%d/browse", memories), func(b *testing.B) {
+			q := index.Query{Search: memory.Search{Spaces: w.ids, Ranking: memory.DefaultRanking(), At: now, Limit: 10, Browse: true}, In: []*index.Space{w.spaces[1]}}
+			for b.Loop() {
+				if _, err := index.Search(context.Background(), q); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

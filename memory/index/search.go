@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -232,20 +233,44 @@ func (s *search) wanted() (of [256]bool) {
 // distance is that of the nearest element and, when paths narrow too, theirs.
 func (s *search) distanceOf(id uuid.UUID) int { return s.ByElement[id] + s.ByPath[id] }
 
-// browse takes all that are admitted: without a query everything is relevant.
+// browse takes the best of all that are admitted: without a query everything is relevant. The most that a score may be costs
+// little, and the newest come first: what follows is mostly known not to be among the best by that alone.
 func (s *search) browse() {
-	wanted := s.wanted()
+	type browsed struct {
+		part, slot int
+		score      float64
+	}
+	var found []browsed
+	wanted, w := s.wanted(), s.weights()
+	newest := max(1, w.FreshnessRest)
+	best := s.scores[:0] // the scores of the best so far
 	for i := range s.parts {
 		p := &s.parts[i]
-		for slot := range p.rows {
-			if wanted[p.rows[slot].kind] && !p.skip.has(slot) {
-				e := entry{part: i, slot: slot, low: 1, high: 1}
-				s.fill(&e)
-				s.entries = append(s.entries, e)
+		for slot := len(p.rows) - 1; slot >= 0; slot-- {
+			r := &p.rows[slot]
+			if !wanted[r.kind] || p.skip.has(slot) {
+				continue
+			}
+			score := w.kinds[r.kind] * w.debit(r) * w.cited(r)
+			if score*newest < last(best, s.Limit)*slack {
+				continue
+			}
+			score *= w.FreshnessFactor(s.At.Sub(time.UnixMicro(r.confirmed)))
+			if score >= last(best, s.Limit)*slack {
+				found = append(found, browsed{i, slot, score})
+				best = among(best, s.Limit, score)
 			}
 		}
 	}
-	s.cut()
+	least := last(best, s.Limit) * slack
+	for _, f := range found {
+		if f.score >= least {
+			e := entry{part: f.part, slot: f.slot, low: 1, high: 1}
+			s.fill(&e)
+			s.open = append(s.open, e)
+		}
+	}
+	s.scores = best
 }
 
 // match adds up the weight of the words in each memory.
@@ -465,20 +490,6 @@ func (s *search) settle(ctx context.Context) error {
 
 func has(m map[Place]float64, p Place) bool { _, ok := m[p]; return ok }
 
-// cut keeps the best of what is known exactly, when browsing.
-func (s *search) cut() {
-	s.scores = s.scores[:0]
-	for i := range s.entries {
-		s.scores = append(s.scores, s.Score(s.entries[i].candidate()))
-	}
-	least := largest(slices.Clone(s.scores), s.Limit)
-	for i, score := range s.scores {
-		if score >= least {
-			s.open = append(s.open, s.entries[i])
-		}
-	}
-}
-
 func (e *entry) candidate() memory.Candidate {
 	return memory.Candidate{ID: e.row.id, Handle: e.row.handle, Distance: e.distance, Evidence: e.evidence(0), Standing: e.row.standing()}
 }
@@ -496,18 +507,41 @@ func largest(of []float64, n int) float64 {
 	if len(of) < n || n < 1 {
 		return 0
 	}
-	// A heap of the n largest, the least of them first.
 	heap := of[:n]
-	for i := n/2 - 1; i >= 0; i-- {
+	heapify(heap)
+	for _, x := range of[n:] {
+		heap = among(heap, n, x)
+	}
+	return last(heap, n)
+}
+
+// among adds a number to the n largest so far, in a heap as soon as there are n.
+func among(best []float64, n int, x float64) []float64 {
+	switch {
+	case len(best) < n:
+		if best = append(best, x); len(best) == n {
+			heapify(best)
+		}
+	case n > 0 && x > best[0]:
+		best[0] = x
+		sift(best, 0)
+	}
+	return best
+}
+
+// last gives the least of the n largest so far, 0 while there are fewer.
+func last(best []float64, n int) float64 {
+	if len(best) < n || n < 1 {
+		return 0
+	}
+	return best[0]
+}
+
+// heapify orders numbers so that the least comes first and each before the two at twice its place.
+func heapify(heap []float64) {
+	for i := len(heap)/2 - 1; i >= 0; i-- {
 		sift(heap, i)
 	}
-	for _, x := range of[n:] {
-		if x > heap[0] {
-			heap[0] = x
-			sift(heap, 0)
-		}
-	}
-	return heap[0]
 }
 
 // sift lets a number sink in a heap whose least is first.
