@@ -296,7 +296,7 @@ func (s *Service) DriftRun(ctx context.Context, c Caller, id string) (RunReport,
 		}
 		report, found, err := v.RunReport(ctx, c.Project, run)
 		if err == nil && !found {
-			err = problem.New(problem.NotFound, "run", fmt.Sprintf("there is no run %s in this project", run), "see stele drift history")
+			err = problem.New(problem.NotFound, "run", fmt.Sprintf("there is no run %s in this project", run), "see stele drift history; old runs are not kept for good")
 		}
 		out = report
 		return err

@@ -22,6 +22,7 @@ type Store interface {
 	Write(ctx context.Context, org uuid.UUID, spaces []SpaceKey, fn func(Tx) error) error
 
 	impressor
+	retainer
 	tenants
 	tokens
 	signIns

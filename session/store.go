@@ -18,9 +18,13 @@ type Store interface {
 	// Beat notes a sign of life of a user's active session, found by name or by an id of the client, without waiting for the
 	// disk. It gives the session as it is; false when there is none.
 	Beat(ctx context.Context, org uuid.UUID, user, ref string, at time.Time) (Stored, bool, error)
-	// Fold turns impressions that were last renewed before a moment into the counters of their memories, and forgets which files
-	// sessions edited that ended before it; at most limit impressions. It gives how many there were.
+	// Fold turns impressions that were last renewed before a moment into the counters of their memories, at most limit of them. It
+	// gives how many there were.
 	Fold(ctx context.Context, org uuid.UUID, before time.Time, limit int) (int, error)
+	// DropSessions removes, in transactions of bounded size, follow-ups that were closed before a moment and sessions that ended
+	// before it, with what hangs on them, and forgets the files that such sessions edited. Sessions that left something open stay,
+	// and the newest with an outcome of each user and project, so many of them. What was removed before an error is counted.
+	DropSessions(ctx context.Context, org uuid.UUID, before time.Time, newest int) (Dropped, error)
 }
 
 // Stored is a session as stored.

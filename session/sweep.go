@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -20,27 +19,6 @@ func (s *Service) Sweep(ctx context.Context, org uuid.UUID) error {
 		return fmt.Errorf("sweep work sessions: %w", err)
 	}
 	return nil
-}
-
-// Retention is how long impressions are kept one by one. Constant of the contract: what was served half a year ago says how much a
-// memory is used, not any more to whom.
-const Retention = 180 * 24 * time.Hour
-
-// foldBatch is how many impressions one transaction folds: their memories are locked meanwhile.
-const foldBatch = 1000
-
-// Retain folds what is older than Retention into counters. Several processes may do so at once.
-func (s *Service) Retain(ctx context.Context, org uuid.UUID) error {
-	before := s.memory.Now().Add(-Retention)
-	for {
-		n, err := s.store.Fold(ctx, org, before, foldBatch)
-		if err != nil {
-			return fmt.Errorf("fold impressions: %w", err)
-		}
-		if n < foldBatch {
-			return nil
-		}
-	}
 }
 
 // sweep expires what is overdue in a project, or in all of them.

@@ -29,7 +29,7 @@ func (b *backend) elected(ctx context.Context, log *slog.Logger, runner *driftRu
 
 // upkeep does what one server does for all, until ctx is done: it removes old answers, gives vectors to memories that were
 // written without one, removes those of a model that is no longer used, ends work sessions that fell silent, folds old
-// impressions, and keeps the indexes over vectors. A run that takes longer than its interval is
+// impressions, removes work sessions and runs that are past their time, and keeps the indexes over vectors. A run that takes longer than its interval is
 // not joined by another; what fails in one organization is tried again later and holds nobody else up.
 func (b *backend) upkeep(ctx context.Context, log *slog.Logger, runner *driftRunner) error {
 	u := &upkeep{backend: b, log: log}
@@ -74,6 +74,8 @@ func (u *upkeep) jobs(runner *driftRunner) []upkeepJob {
 		{"@every 1m", u.domain.Sweep},
 		{"@every 1h", u.domain.Retain},
 		{"@every 1h", u.domain.DropCandidates},
+		{"@every 1h", u.dropSessions},
+		{"@every 1h", u.dropRuns},
 	}
 	if runner != nil {
 		jobs = append(jobs, upkeepJob{"@every 1m", runner.due})

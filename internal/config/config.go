@@ -17,6 +17,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,6 +62,8 @@ type Config struct {
 	EmbeddingDimensions int           `env:"EMBEDDING_DIMENSIONS" help:"numbers in a vector, where the model lets one choose; 0: its own"`
 	EmbeddingWait       time.Duration `env:"EMBEDDING_WAIT" help:"how long a write or a recall waits for a vector"`
 	IndexMemory         int           `env:"INDEX_MEMORY" help:"megabytes in which the server holds the projects that are asked most; 0: none"`
+	KeepSessions        Period        `env:"KEEP_SESSIONS" help:"how long work sessions are kept when they are over; 0: for good"`
+	KeepRuns            Period        `env:"KEEP_RUNS" help:"how long runs of drift are kept; 0: for good"`
 	RewriteDoubt        int           `env:"REWRITE_DOUBT" help:"percent of its lines gone from which a memory is doubted; 0: never"`
 	GitHubToken         string        `env:"GITHUB_TOKEN" help:"lets the server see at GitHub whether a branch has a commit" mask:"all"`
 	GitHubAPI           string        `env:"GITHUB_API_URL" help:"GitHub's API; empty: that of github.com"`
@@ -207,6 +210,12 @@ func (c Config) check() error {
 	if c.IndexMemory < 0 || c.IndexMemory > 1<<20 {
 		return problem.Invalidf(Prefix+"INDEX_MEMORY", "%d is not between 0 and %d megabytes", c.IndexMemory, 1<<20).Fix("unset it for 128")
 	}
+	if err := c.KeepSessions.check("KEEP_SESSIONS"); err != nil {
+		return err
+	}
+	if err := c.KeepRuns.check("KEEP_RUNS"); err != nil {
+		return err
+	}
 	if c.EmbeddingWait < time.Millisecond || c.EmbeddingWait > time.Minute {
 		return problem.Invalidf(Prefix+"EMBEDDING_WAIT", "%s is not between 1ms and 1m", c.EmbeddingWait).Fix("unset it for 250ms")
 	}
@@ -255,6 +264,42 @@ func (s *Switch) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// Period is how long something is kept; 0 stands for good.
+type Period time.Duration
+
+// leastKept is the shortest Period: what ended a moment ago may go on.
+const leastKept = Period(day)
+
+const (
+	day      = 24 * time.Hour
+	mostDays = 36500 // a hundred years; a Duration holds 292
+)
+
+// UnmarshalText reads days, such as 180d, or a duration.
+func (p *Period) UnmarshalText(text []byte) error {
+	if days, ok := strings.CutSuffix(string(text), "d"); ok {
+		n, err := strconv.Atoi(days)
+		if err != nil || n < 0 || n > mostDays {
+			return errors.New("no number of days")
+		}
+		*p = Period(time.Duration(n) * day)
+		return nil
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d < 0 {
+		return errors.New("no duration")
+	}
+	*p = Period(d)
+	return nil
+}
+
+func (p Period) check(name string) error {
+	if p != 0 && p < leastKept {
+		return problem.Invalidf(Prefix+name, "%s is too short", time.Duration(p)).Fix("give at least 1d, such as 180d, or 0 for good")
+	}
+	return nil
+}
+
 // DefaultOrganization is the tenant of someone who never thought about tenants.
 const DefaultOrganization = "default"
 
@@ -270,6 +315,8 @@ func defaults(e Environment) map[string]string {
 		"rate":                 "50",
 		"embedding_provider":   "builtin",
 		"index_memory":         "128",
+		"keep_sessions":        "180d",
+		"keep_runs":            "180d",
 		"embedding_dimensions": "0",
 		"embedding_wait":       "250ms",
 		"digest_allow_private": "false",
@@ -294,6 +341,7 @@ type setting struct {
 // expected says in words what a kind of value looks like.
 var expected = map[reflect.Type]string{
 	reflect.TypeFor[time.Duration](): "a duration such as 10m",
+	reflect.TypeFor[Period]():        "a number of days such as 180d, or 0 for good",
 	reflect.TypeFor[slog.Level]():    "debug, info, warn or error",
 	reflect.TypeFor[bool]():          "true or false",
 	reflect.TypeFor[Switch]():        "on or off",

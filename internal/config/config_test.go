@@ -58,7 +58,7 @@ func TestPrecedence(t *testing.T) {
 		"server": "default", "token": "default", "insecure": "default", "session": "default",
 		"addr": "default", "metrics_addr": "default", "hosts": "default", "proxies": "default", "rate": "default",
 		"embedding_provider": "default", "embedding_url": "default", "embedding_model": "default", "embedding_api_key": "default",
-		"embedding_dimensions": "default", "embedding_wait": "default", "index_memory": "default", "rewrite_doubt": "default",
+		"embedding_dimensions": "default", "embedding_wait": "default", "index_memory": "default", "keep_sessions": "default", "keep_runs": "default", "rewrite_doubt": "default",
 		"github_token": "default", "github_api_url": "default", "github_webhook_secret": "default",
 		"digest_schedule": "default", "digest_url": "default", "digest_secret": "default", "digest_allow_private": "default",
 		"hooks": "default", "hook_observe": "default", "hook_commands": "default", "hook_candidates": "default", "hook_embed": "default",
@@ -127,6 +127,12 @@ func TestRefused(t *testing.T) {
 		"yes and no":            {variables: map[string]string{"STELE_INSECURE": "perhaps"}, want: `STELE_INSECURE: "perhaps" is not accepted (from environment); give true or false`},
 		"on and off":            {variables: map[string]string{"STELE_HOOKS": "perhaps"}, want: `STELE_HOOKS: "perhaps" is not accepted (from environment); give on or off`},
 		"guard":                 {variables: map[string]string{"STELE_GUARD": "deny"}, want: `STELE_GUARD: "deny" is not accepted; use ask, or off`},
+		"days":                  {variables: map[string]string{"STELE_KEEP_RUNS": "-3d"}, want: `STELE_KEEP_RUNS: "-3d" is not accepted (from environment); give a number of days such as 180d, or 0 for good`},
+		"no end of days":        {variables: map[string]string{"STELE_KEEP_RUNS": "99999d"}, want: `STELE_KEEP_RUNS: "99999d" is not accepted`},
+		"a word for days":       {file: "keep_sessions: forever\n", want: `STELE_KEEP_SESSIONS: "forever" is not accepted`},
+		"before today":          {variables: map[string]string{"STELE_KEEP_RUNS": "-1h"}, want: `STELE_KEEP_RUNS: "-1h" is not accepted`},
+		"kept too short":        {variables: map[string]string{"STELE_KEEP_SESSIONS": "23h"}, want: "STELE_KEEP_SESSIONS: 23h0m0s is too short; give at least 1d"},
+		"runs kept too short":   {file: "keep_runs: 1m\n", want: "STELE_KEEP_RUNS: 1m0s is too short"},
 		"short idle":            {file: "db_idle: 1ms\n", want: "STELE_DB_IDLE: 1ms is too short"},
 		"level":                 {file: "log_level: loud\n", want: "config.yaml); give debug, info, warn or error"},
 		"relative folder":       {variables: map[string]string{"STELE_DATA_DIR": "data"}, want: "not an absolute path"},
@@ -161,6 +167,18 @@ func TestServer(t *testing.T) {
 	for _, line := range []string{"server: https://elsewhere.example\n", "token: x\n", "insecure: true\n"} {
 		if _, err := config.ParseRepository("stele.yaml", []byte(line)); !problem.Is(err, problem.Invalid) || !strings.Contains(err.Error(), "user configuration file") {
 			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
+
+// How long something is kept is told in days, or as any duration; 0 is for good.
+func TestPeriod(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for text, want := range map[string]time.Duration{"": 180 * day, "0": 0, "0d": 0, "1d": day, "36500d": 36500 * day, "48h": 2 * day} {
+		c, err := config.Load(environment(t, "", map[string]string{"STELE_KEEP_RUNS": text}))
+		if err != nil || time.Duration(c.KeepRuns) != want || time.Duration(c.KeepSessions) != 180*day {
+			t.Errorf("%q: %s and %s, %v", text, time.Duration(c.KeepRuns), time.Duration(c.KeepSessions), err)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 func (s *Store) Fold(ctx context.Context, org uuid.UUID, before time.Time, limit int) (int, error) {
 	n := 0
 	err := s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error {
-		if err := t.QueryRow(ctx, `
+		return t.QueryRow(ctx, `
 			WITH old AS (
 				SELECT memory_id, session_id, door FROM impressions WHERE org_id = $1 AND last_at < $2
 				ORDER BY memory_id LIMIT $3 FOR UPDATE SKIP LOCKED),
@@ -25,12 +25,7 @@ func (s *Store) Fold(ctx context.Context, org uuid.UUID, before time.Time, limit
 				RETURNING i.memory_id, i.times),
 			counted AS (SELECT memory_id, sum(times)::int AS times FROM gone GROUP BY memory_id),
 			kept AS (UPDATE memories m SET served = served + c.times FROM counted c WHERE m.org_id = $1 AND m.memory_id = c.memory_id)
-			SELECT count(*)::int FROM gone`, org, before, limit).Scan(&n); err != nil {
-			return err
-		}
-		_, err := t.Exec(ctx, `DELETE FROM session_edits e USING work_sessions s
-			WHERE e.org_id = $1 AND s.org_id = $1 AND s.session_id = e.session_id AND s.ended_at < $2`, org, before)
-		return err
+			SELECT count(*)::int FROM gone`, org, before, limit).Scan(&n)
 	})
 	return n, err
 }
