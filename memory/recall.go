@@ -30,6 +30,8 @@ const (
 
 // recallView is what recall reads.
 type recallView interface {
+	// SearchedSpaces is Spaces for a search of them that follows in the same view.
+	SearchedSpaces(ctx context.Context, keys []SpaceKey) ([]Space, error)
 	// Search weighs the terms of a search and gives its best candidates.
 	Search(ctx context.Context, s Search) (Found, error)
 	// Traits gives the terms of memories, and their vectors of a model. What is not there is left out.
@@ -256,7 +258,7 @@ type answer struct {
 // find ranks, loads and cuts to the budget.
 func (a *answer) find(ctx context.Context, keys []SpaceKey) error {
 	a.out = RecallResponse{Results: []Result{}, Index: []IndexEntry{}}
-	spaces, err := a.view.Spaces(ctx, keys)
+	spaces, err := a.view.SearchedSpaces(ctx, keys)
 	if err != nil {
 		return err
 	}

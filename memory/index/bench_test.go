@@ -42,11 +42,11 @@ func BenchmarkSearch(b *testing.B) {
 						h := 1 + int64(20_000*r.Float64()*r.Float64()*r.Float64())
 						q.Hashes, q.Terms = append(q.Hashes, h), append(q.Terms, fmt.Sprint(h))
 					}
-					q.Cosines = func(_ context.Context, of []index.Place) (map[index.Place]float64, error) {
+					q.Cosines = func(_ context.Context, of []index.Open) (map[index.Place]float64, error) {
 						compared += len(of)
 						out := make(map[index.Place]float64, len(of))
 						for _, p := range of {
-							out[p] = cosine(q.Vector, w.all[p].Vector)
+							out[p.Place] = cosine(q.Vector, w.all[p.Place].Vector)
 						}
 						return out, nil
 					}

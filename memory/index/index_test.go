@@ -125,11 +125,11 @@ func (w *world) ask(r *rand.Rand, dimensions int) index.Query {
 	if r.IntN(8) == 0 {
 		q.Narrow.ByPath, q.ByPath = true, some()
 	}
-	q.Cosines = func(_ context.Context, of []index.Place) (map[index.Place]float64, error) {
+	q.Cosines = func(_ context.Context, of []index.Open) (map[index.Place]float64, error) {
 		out := map[index.Place]float64{}
 		for _, p := range of {
-			if v := w.all[p].Vector; v != nil {
-				out[p] = cosine(q.Vector, v)
+			if v := w.all[p.Place].Vector; v != nil {
+				out[p.Place] = cosine(q.Vector, v)
 			}
 		}
 		return out, nil
@@ -301,7 +301,7 @@ func TestFewAreComparedExactly(t *testing.T) {
 		q := w.ask(r, dimensions)
 		q.Limit = 10
 		exactly := q.Cosines
-		q.Cosines = func(ctx context.Context, of []index.Place) (map[index.Place]float64, error) {
+		q.Cosines = func(ctx context.Context, of []index.Open) (map[index.Place]float64, error) {
 			compared += len(of)
 			return exactly(ctx, of)
 		}
@@ -323,7 +323,7 @@ func TestOddVectors(t *testing.T) {
 		t.Errorf("%d have no vector, want 5", n)
 	}
 	q := index.Query{Search: memory.Search{Spaces: []int32{1}, Ranking: memory.DefaultRanking(), At: now, Limit: 10, Model: "m", Vector: []float32{1, 0, 0, 0}}, In: []*index.Space{s},
-		Cosines: func(context.Context, []index.Place) (map[index.Place]float64, error) { return nil, nil }}
+		Cosines: func(context.Context, []index.Open) (map[index.Place]float64, error) { return nil, nil }}
 	found, err := index.Search(context.Background(), q)
 	if err != nil || len(found.Candidates) != 0 {
 		t.Errorf("a query of another length found %v, %v", found.Candidates, err)

@@ -29,11 +29,17 @@ type Query struct {
 	ByPath map[uuid.UUID]int
 	// Cosines compares the query with the vectors of some memories exactly. What has no vector is left out. It is called when
 	// meaning takes part, at most once, with no lock held.
-	Cosines func(ctx context.Context, of []Place) (map[Place]float64, error)
+	Cosines func(ctx context.Context, of []Open) (map[Place]float64, error)
 }
 
 // Place is a memory by its space and number.
 type Place struct{ Space, Seq int32 }
+
+// Open is a memory whose relevance is known but for the rounding of its vector.
+type Open struct {
+	Place
+	ID uuid.UUID
+}
 
 // slack keeps rounding from ever excluding a result.
 const slack = 1 - 1e-9
@@ -456,10 +462,10 @@ func (s *search) score(e *entry, relevance, best float64) float64 {
 
 // settle compares what is open exactly.
 func (s *search) settle(ctx context.Context) error {
-	var of []Place
+	var of []Open
 	for i := range s.open {
-		if s.open[i].byVector {
-			of = append(of, s.open[i].place)
+		if e := &s.open[i]; e.byVector {
+			of = append(of, Open{e.place, e.row.id})
 		}
 	}
 	exact := map[Place]float64{}

@@ -2,11 +2,18 @@ package postgres
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/pgvector/pgvector-go"
 	"pgregory.net/rapid"
+
+	"github.com/stele-dev/stele/internal/postgres"
+	"github.com/stele-dev/stele/internal/postgres/pgtest"
 )
 
 // Snapshots of a server tell which transactions they hold and which of two holds more, as a server that is played tells it.
@@ -91,5 +98,33 @@ func TestHalf(t *testing.T) {
 	}
 	if v, err := readHalf([]byte{0, 2, 0, 0, 0x3c, 0, 0xc0, 0}); err != nil || !slices.Equal(v, []float32{1, -2}) {
 		t.Errorf("%v, %v", v, err)
+	}
+}
+
+// Numbers are rounded as the database rounds them.
+func TestToHalf(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 7))
+	var in []float32
+	for range 3000 {
+		in = append(in, float32(r.NormFloat64()*math.Pow(2, -float64(r.IntN(30)))))
+	}
+	in = append(in, 0, 1, -1, 0x1p-14, 0x1p-15, 0x1p-24, 0x1p-25, 0x1p-26, 1+0x1p-11, 1+3*0x1p-11, 0x1.ffep-15, 0x1.fffp-15)
+	db := pgtest.New(t)
+	var stored []byte
+	err := db.WithoutOrg(t.Context(), postgres.TxOptions{}, func(tx pgx.Tx) error {
+		return tx.QueryRow(t.Context(), `SELECT halfvec_send($1::halfvec)`, pgvector.NewHalfVector(in)).Scan(&stored)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := readHalf(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range in {
+		if got := toHalf(x); got != want[i] {
+			t.Errorf("%g is rounded to %g, want %g", x, got, want[i])
+		}
 	}
 }

@@ -31,7 +31,9 @@ const bySeqOnly = `set_config('enable_sort', 'off', true)`
 // tenant that is a thousand times the others: a plan is made once for each prepared statement, and what is meant to loop
 // over an index is written as LATERAL with OFFSET 0, which nothing else can run. Compiling (jit) and parallel workers cost
 // more than these statements take.
-const planner = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true),
+const planner = `SELECT ` + plannerSettings
+
+const plannerSettings = `set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true),
 	set_config('max_parallel_workers_per_gather', '0', true), ` + bySeqOnly
 
 // liveCounts add up to N of the idf formula, with what has expired; next_seq is above every number of the space.

@@ -110,6 +110,8 @@ func recallPlans(t *testing.T, analyzed bool) {
 		{"attached, without their numbers", attachedMemories, []string{"Index Only Scan using attachments_element"}, nil},
 		{"memories of an index", residentMemories, []string{"memories_seq", "memory_terms_pkey", "vectors_pkey"}, []string{byKey}}, // there are no vectors yet
 		{"some vectors", cosinesAmong, []string{"vectors_pkey"}, []string{byKey}},
+		{"traits", traitsByID, []string{"memories_pkey", "memory_terms_pkey", "vectors_pkey"}, []string{byKey}},
+		{"traits of numbers", traitsAmong, []string{"memory_terms_pkey", "vectors_pkey"}, []string{byKey}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

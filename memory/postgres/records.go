@@ -103,22 +103,30 @@ func (v *view) titleHash(folded string) []byte {
 
 // Spaces gives those of the keys that exist.
 func (v *view) Spaces(ctx context.Context, keys []memory.SpaceKey) ([]memory.Space, error) {
-	scopes, owners := make([]string, len(keys)), make([]string, len(keys))
-	for i, k := range keys {
-		scopes[i], owners[i] = string(k.Scope), k.Owner
-	}
-	rows, err := v.tx.Query(ctx, `
-		SELECT s.scope, s.owner, s.space_id, s.live, coalesce(p.without_organization, false)
-		FROM unnest($2::text[], $3::text[]) AS k (scope, owner)
-		JOIN spaces s ON s.org_id = $1 AND s.scope = k.scope AND s.owner = k.owner
-		LEFT JOIN projects p ON p.org_id = $1 AND p.project_id = CASE WHEN s.scope = 'project' THEN s.owner::uuid END`, v.org, scopes, owners)
+	scopes, owners := columnsOf(keys)
+	rows, err := v.tx.Query(ctx, spacesNamed, v.org, scopes, owners)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (memory.Space, error) {
-		var s memory.Space
-		return s, row.Scan(&s.Scope, &s.Owner, &s.ID, &s.Live, &s.WithoutOrganization)
-	})
+	return pgx.CollectRows(rows, scanSpace)
+}
+
+// spacesNamed gives those of some keys that exist.
+const spacesNamed = `
+	SELECT s.scope, s.owner, s.space_id, s.live, coalesce(p.without_organization, false)
+	FROM unnest($2::text[], $3::text[]) AS k (scope, owner)
+	JOIN spaces s ON s.org_id = $1 AND s.scope = k.scope AND s.owner = k.owner
+	LEFT JOIN projects p ON p.org_id = $1 AND p.project_id = CASE WHEN s.scope = 'project' THEN s.owner::uuid END`
+
+func scanSpace(row pgx.CollectableRow) (s memory.Space, err error) {
+	return s, row.Scan(&s.Scope, &s.Owner, &s.ID, &s.Live, &s.WithoutOrganization)
+}
+
+func columnsOf(keys []memory.SpaceKey) (scopes, owners []string) {
+	for _, k := range keys {
+		scopes, owners = append(scopes, string(k.Scope)), append(owners, k.Owner)
+	}
+	return scopes, owners
 }
 
 // recordRows gives memories with their texts, each looked up by its key: a join would be planned by statistics, which do not exist right

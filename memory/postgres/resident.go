@@ -28,6 +28,7 @@ type residents struct {
 	spaces  map[spaceOfOrg]*resident
 	asked   map[spaceOfOrg]int  // how often those that are not held were, halved every minute
 	refused map[spaceOfOrg]bool // there was no room for them this minute
+	names   map[nameOfOrg]int32 // spaces by their keys, as they were seen last; 0 for those that did not exist
 	model   string              // of the vectors last asked with, and of all that are held
 	wake    chan struct{}       // something is wanted; nil until somebody keeps indexes
 
@@ -242,11 +243,12 @@ func (s *Store) KeepIndexes(ctx context.Context, failed func(error)) {
 	wake := make(chan struct{}, 1)
 	r.mu.Lock()
 	r.spaces, r.asked, r.refused, r.wake = map[spaceOfOrg]*resident{}, map[spaceOfOrg]int{}, map[spaceOfOrg]bool{}, wake
+	r.names = map[nameOfOrg]int32{}
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.spaces, r.asked, r.refused, r.wake = nil, nil, nil, nil
+		r.spaces, r.asked, r.refused, r.names, r.wake = nil, nil, nil, nil, nil
 	}()
 	fade := time.NewTicker(fadeEvery)
 	defer fade.Stop()

@@ -10,22 +10,11 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/pgvector/pgvector-go"
 
 	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/memory"
 	"github.com/stele-dev/stele/memory/index"
 )
-
-// changesSince gives what was changed in some spaces by transactions from a number on. Rows that came with a restored backup have the
-// numbers of another server: those that are still to come here say nothing.
-const changesSince = `
-	SELECT s.space_id, c.seq, c.xid FROM unnest($2::int[], $3::bigint[]) AS s (space_id, since)
-	CROSS JOIN LATERAL (SELECT seq, xid FROM memory_changes
-		WHERE org_id = $1 AND space_id = s.space_id AND xid >= s.since AND xid < (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint) OFFSET 0) c`
-
-// spacesSeen counts the spaces of a list that the transaction sees.
-const spacesSeen = `SELECT count(*)::int FROM spaces WHERE org_id = $1 AND space_id = ANY ($2)`
 
 // residentMemories gives what an index holds of memories; those that are not live have no id.
 var residentMemories = `
@@ -45,9 +34,6 @@ const attachedMemories = `
 	CROSS JOIN LATERAL (SELECT memory_id FROM attachments
 		WHERE org_id = $1 AND element_id = e.element_id AND detached_at IS NULL OFFSET 0) a
 	GROUP BY a.memory_id`
-
-// byKey keeps what is left for the database at its indexes: a plan that was made while a table was empty would read all of it later.
-const byKey = `SELECT set_config('enable_seqscan', 'off', true)`
 
 const (
 	// perRead is how many memories are read at once into an index: two megabytes with their vectors.
@@ -99,7 +85,7 @@ func (v *view) searchResident(ctx context.Context, s memory.Search) (found memor
 		}
 	}
 	if s.ByVector() {
-		q.Cosines = func(ctx context.Context, of []index.Place) (map[index.Place]float64, error) {
+		q.Cosines = func(ctx context.Context, of []index.Open) (map[index.Place]float64, error) {
 			return v.exactCosines(ctx, s, of)
 		}
 	}
@@ -137,111 +123,6 @@ func (v *view) attachedMemories(ctx context.Context, to []memory.ElementDistance
 		return nil
 	})
 	return out, err
-}
-
-// exactCosines compares the query's vector with those of some memories.
-func (v *view) exactCosines(ctx context.Context, s memory.Search, of []index.Place) (map[index.Place]float64, error) {
-	spaces, seqs := make([]int32, len(of)), make([]int32, len(of))
-	for i, p := range of {
-		spaces[i], seqs[i] = p.Space, p.Seq
-	}
-	rows, err := v.tx.Query(ctx, cosinesAmong, v.org, spaces, s.Model, pgvector.NewHalfVector(s.Vector), seqs)
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[index.Place]float64, len(of))
-	var p index.Place
-	var cosine float64
-	_, err = pgx.ForEachRow(rows, []any{&p.Space, &p.Seq, &cosine}, func() error {
-		out[p] = cosine
-		return nil
-	})
-	return out, err
-}
-
-// refresh brings residents up to the snapshot of the transaction, or leaves those that are further than it where they are: what is
-// found is then as new as what a recall that began a moment later would find. It is false when they had better be read anew.
-func (v *view) refresh(ctx context.Context, in []*resident, spaces []int32) (ok bool, err error) {
-	from := make([]*moment, len(in))
-	since := make([]int64, len(in))
-	for i, r := range in {
-		from[i] = r.at.Load()
-		since[i] = from[i].min
-	}
-	var now *moment
-	seen := 0
-	changed := make([][]int32, len(in))
-	b := &pgx.Batch{}
-	queueMoment(b, &now)
-	b.Queue(spacesSeen, v.org, spaces).QueryRow(func(row pgx.Row) error { return row.Scan(&seen) })
-	b.Queue(changesSince, v.org, spaces, since).Query(func(rows pgx.Rows) error {
-		var space, seq int32
-		var xid int64
-		_, err := pgx.ForEachRow(rows, []any{&space, &seq, &xid}, func() error {
-			if i := slices.Index(spaces, space); !from[i].has(xid) {
-				changed[i] = append(changed[i], seq)
-			}
-			return nil
-		})
-		return err
-	})
-	if err := v.tx.SendBatch(ctx, b).Close(); err != nil {
-		return false, fmt.Errorf("look for changes: %w", err)
-	}
-	if seen != len(spaces) {
-		return false, nil
-	}
-	ok = true
-	var read []int32 // of which space
-	var seqs []int32
-	for i, r := range in {
-		if from[i].life != now.life || len(changed[i]) > fewChanges+r.Live()/4 {
-			v.residents.drop(spaceOfOrg{v.org, spaces[i]}, r)
-			ok = false
-			continue
-		}
-		for _, seq := range changed[i] {
-			read, seqs = append(read, spaces[i]), append(seqs, seq)
-		}
-	}
-	if !ok {
-		return false, nil
-	}
-	states := make([][]state, len(in))
-	if len(seqs) > 0 {
-		if err := v.readStates(ctx, in[0].model, read, seqs, func(space int32, s state) {
-			i := slices.Index(spaces, space)
-			states[i] = append(states[i], s)
-		}); err != nil {
-			if postgres.SQLState(err) != "" || ctx.Err() != nil {
-				return false, fmt.Errorf("read changes: %w", err)
-			}
-			// A row that no program wrote: the database makes of it what it can.
-			for i, r := range in {
-				v.residents.drop(spaceOfOrg{v.org, spaces[i]}, r)
-			}
-			return false, nil
-		}
-	}
-	for i, r := range in {
-		r.move(now, states[i])
-	}
-	return true, nil
-}
-
-// queueMoment begins a batch of lookups by key, and learns in which moment it is.
-func queueMoment(b *pgx.Batch, to **moment) {
-	b.Queue(planner)
-	b.Queue(byKey)
-	b.Queue(readMoment).QueryRow(func(row pgx.Row) error {
-		var snapshot, life string
-		if err := row.Scan(&snapshot, &life); err != nil {
-			return err
-		}
-		now, err := parseMoment(snapshot, life)
-		*to = now
-		return err
-	})
 }
 
 // state is what a memory is now: in recall or, without an id, not.
@@ -323,6 +204,18 @@ func half(h uint16) float32 {
 		return math.Float32frombits(sign | 0xff<<23 | fraction<<13)
 	}
 	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
+}
+
+// toHalf rounds a number to the nearest of half precision, of two to the even one, as pgvector does. It is for components of unit
+// vectors: none is too large.
+func toHalf(x float32) float32 {
+	if abs := math.Abs(float64(x)); abs < 0x1p-14 { // too small for the usual form
+		return float32(math.RoundToEven(float64(x)*0x1p24) * 0x1p-24)
+	}
+	const dropped = 13 // bits of the fraction
+	bits := math.Float32bits(x)
+	bits += 1<<(dropped-1) - 1 + bits>>dropped&1
+	return math.Float32frombits(bits &^ (1<<dropped - 1))
 }
 
 // reside reads a space into memory, when there is room for it.
