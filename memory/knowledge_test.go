@@ -76,6 +76,25 @@ func TestMap(t *testing.T) {
 	if c := cells()["shop.web"]; c.Documented || c.Verify != 0 {
 		t.Errorf("an expired memory documents nothing: %+v", c)
 	}
+
+	// Sessions count once each, whatever they did about however many memories of an element, and personal ones do not.
+	as := func(session string) memory.Caller { c := w.c; c.Session = session; return c }
+	for _, content := range []string{"Sessions end after an hour", "Passwords are hashed twice"} {
+		kept, err := w.Remember(ctx, as("one"), memory.RememberRequest{Content: content, Elements: []string{"shop.web.auth"}})
+		w.must(err)
+		_, err = w.Confirm(ctx, as("two"), memory.ConfirmRequest{Memory: kept.Memory.Handle, Holds: true})
+		w.must(err)
+	}
+	_, err = w.Remember(ctx, as("three"), memory.RememberRequest{Content: "ask Monday", Elements: []string{"shop.web.auth"}, Scope: memory.Personal})
+	w.must(err)
+	if n := cells()["shop.web.auth"].Activity.Sessions; n != 2 {
+		t.Errorf("%d sessions, want 2", n)
+	}
+	w.now = w.now.Add(31 * day)
+	if n := cells()["shop.web.auth"].Activity.Sessions; n != 0 {
+		t.Errorf("%d sessions of a month ago", n)
+	}
+
 	nowhere := w.c
 	nowhere.Project = [16]byte{}
 	_, err = w.Map(ctx, nowhere)
