@@ -42,8 +42,8 @@ func Organization(read func(ctx context.Context) (memory.Health, error), now fun
 		of("recalls", "recalls", func() Finding { return served(h, now()) }),
 		of("drift", "drift", func() Finding { return drift(h.Projects, now()) }),
 		of("sizes", "sizes", func() Finding {
-			return Good("%d live memories of %d, %s of text, %d entries in the index of words, %d impressions", h.Memories.Live,
-				h.Memories.Live+h.Memories.Superseded+h.Memories.Retired+h.Memories.Erased, Size(h.TextBytes), h.Postings, h.Impressions)
+			return Good("%d live memories of %d, %s of text, %d entries in the index of words, %d impressions; %d work sessions, %d runs, %d lines of the trail", h.Memories.Live,
+				h.Memories.Live+h.Memories.Superseded+h.Memories.Retired+h.Memories.Erased, Size(h.TextBytes), h.Postings, h.Impressions, h.Sessions, h.Runs, h.Trail)
 		}),
 	}
 }

@@ -66,7 +66,8 @@ func TestOrganization(t *testing.T) {
 		"one never compared": {func(h *memory.Health) {
 			h.Projects = append(h.Projects, memory.ProjectHealth{Name: "depot", Elements: 1})
 		}, "drift", doctor.OK, "none for depot", ""},
-		"sizes": {func(h *memory.Health) { h.TextBytes = 3_000_000 }, "sizes", doctor.OK, "7 live memories of 8, 3.0 MB of text", ""},
+		"sizes":      {func(h *memory.Health) { h.TextBytes = 3_000_000 }, "sizes", doctor.OK, "7 live memories of 8, 3.0 MB of text", ""},
+		"what grows": {func(h *memory.Health) { h.Sessions, h.Runs, h.Trail = 12, 34, 56 }, "sizes", doctor.OK, "12 work sessions, 34 runs, 56 lines of the trail", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,6 +19,9 @@ type Health struct {
 	TextBytes   int64 // sealed texts, of all versions
 	Postings    int64 // rows of the index of words
 	Impressions int64 // rows that tell what was shown to whom, as far as they are not folded yet
+	Sessions    int64 // work sessions, as far as they are kept
+	Runs        int64 // of drift, as far as they are kept
+	Trail       int64 // lines of the trail
 
 	LastMemory *time.Time // when the newest memory was written; nil: none yet
 	LastServed *time.Time // when a memory was last shown to anybody; nil: never, or longer ago than impressions are kept

@@ -139,6 +139,9 @@ func TestDropRuns(t *testing.T) {
 			}
 			health, err := w.Health(ctx, w.c)
 			w.must(err)
+			if health.Runs != int64(len(strings.Fields(c.left))) {
+				t.Errorf("health counts %d runs", health.Runs)
+			}
 			if health.Projects[0].RanAt == nil || health.Projects[0].ImportedAt == nil {
 				t.Errorf("the project looks as if it had never been compared or modelled: %+v", health.Projects[0])
 			}
