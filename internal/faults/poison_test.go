@@ -59,9 +59,6 @@ var poisons = []poison{
 	{name: "a hundred thousand words in the index",
 		sql: `UPDATE memory_terms SET terms = (SELECT array_agg(n::bigint) FROM generate_series(1, 100000) n) WHERE org_id = $1
 			AND (space_id, seq) = (SELECT space_id, seq FROM memories WHERE org_id = $1 AND memory_id = $2 AND $3::uuid IS NOT NULL)`},
-	{name: "words that are null",
-		sql: `UPDATE memory_terms SET terms = '{NULL,1,NULL}', tags = '{NULL}' WHERE org_id = $1
-			AND (space_id, seq) = (SELECT space_id, seq FROM memories WHERE org_id = $1 AND memory_id = $2 AND $3::uuid IS NOT NULL)`},
 	{name: "a trail that counts no numbers",
 		sql: `INSERT INTO audit (org_id, audit_id, at, verb, subject_id, detail) SELECT $1, '018f0000-0000-7000-8000-000000000003', '2030-01-01', 'import', $2, '{"confirmations": "many"}' WHERE $3::uuid IS NOT NULL`},
 	{name: "a trail that counts too far",
