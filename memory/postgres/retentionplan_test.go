@@ -5,10 +5,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/stele-dev/stele/internal/postgres/pgtest"
+	"github.com/stele-dev/stele/internal/secret"
+	"github.com/stele-dev/stele/memory"
+	"github.com/stele-dev/stele/session"
 )
 
 // retentionFixture is some time of an organization in sizes as they are in life: 8,000 sessions, half of them with an outcome, and
@@ -107,5 +111,28 @@ func TestRetentionPlans(t *testing.T) {
 				t.Errorf("%s takes no %s:\n%s", c.name, index, plan)
 			}
 		}
+	}
+	master, err := secret.GenerateMaster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	own, before := New(d.DB, master), time.Date(2029, 10, 1, 0, 0, 0, 0, time.UTC)
+	sessions, err := own.DropSessions(ctx, org, before, session.KeptOutcomes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := own.DropRuns(ctx, org, before, memory.KeptRuns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("removed %d sessions and %d runs in %s", sessions.Sessions, runs.Runs, time.Since(began).Round(time.Millisecond))
+	var old, stale int
+	if err := admin.QueryRow(ctx, `SELECT (SELECT count(*) FROM work_sessions WHERE ended_at < $1), (SELECT count(*) FROM drift_runs WHERE arrived_at < $1 AND NOT tracked)`, before).
+		Scan(&old, &stale); err != nil {
+		t.Fatal(err)
+	}
+	if sessions.Sessions == 0 || runs.Runs == 0 || stale != 0 {
+		t.Errorf("removed %d sessions, of which %d are left, and %d runs, of which %d of other branches are left", sessions.Sessions, old, runs.Runs, stale)
 	}
 }
