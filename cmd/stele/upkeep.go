@@ -29,8 +29,9 @@ func (b *backend) elected(ctx context.Context, log *slog.Logger, runner *driftRu
 
 // upkeep does what one server does for all, until ctx is done: it removes old answers, gives vectors to memories that were
 // written without one, removes those of a model that is no longer used, ends work sessions that fell silent, folds old
-// impressions, removes work sessions and runs that are past their time, and keeps the indexes over vectors. A run that takes longer than its interval is
-// not joined by another; what fails in one organization is tried again later and holds nobody else up.
+// impressions, removes work sessions and runs that are past their time, keeps the indexes over vectors, and analyzes tables that
+// were just filled. A run that takes longer than its interval is not joined by another; what fails in one organization is tried
+// again later and holds nobody else up.
 func (b *backend) upkeep(ctx context.Context, log *slog.Logger, runner *driftRunner) error {
 	u := &upkeep{backend: b, log: log}
 	jobs := cron.New(cron.WithChain(cron.SkipIfStillRunning(cron.DiscardLogger)))
@@ -43,6 +44,10 @@ func (b *backend) upkeep(ctx context.Context, log *slog.Logger, runner *driftRun
 	if _, err := jobs.AddFunc("@every 10m", func() { u.index(ctx) }); err != nil {
 		return err
 	}
+	if _, err := jobs.AddFunc("@every 1m", func() { u.analyze(ctx) }); err != nil {
+		return err
+	}
+	u.analyze(ctx)
 	u.each(ctx, u.embedAll) // what waited while nobody worked
 	jobs.Start()
 	u.index(ctx)
