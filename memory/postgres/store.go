@@ -45,10 +45,10 @@ type view struct {
 	exact exactBound
 	tried *attempts
 
-	residents  *residents  // nil in a transaction that writes: they do not hold what it has written
-	searched   []*resident // of the last search, when it was answered from memory
-	searchedIn []int32     // their spaces
-	seen       *sighting   // the newest look at what has changed in residents
+	residents  *residents                  // nil in a transaction that writes: they do not hold what it has written
+	searched   []*resident                 // of the last search, when it was answered from memory
+	searchedIn []int32                     // their spaces
+	seen       *sighting                   // the newest look at what has changed in residents
 	traits     map[uuid.UUID]memory.Traits // of what the last search compared exactly, by the model it asked with
 
 	models   map[uuid.UUID][]memory.Element // of projects, as read in this transaction: a model is large and asked for often
