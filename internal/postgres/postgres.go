@@ -173,7 +173,8 @@ func (db *DB) Ping(ctx context.Context) error {
 }
 
 // inspectConnection looks at every new connection, in one round trip: it refuses a role that row-level security does not
-// bind, and teaches the connection the halfvec type, whose OID differs from database to database.
+// bind, and teaches the connection the halfvec type, whose OID differs from database to database, and to send UUIDs as they are
+// instead of as text.
 func inspectConnection(ctx context.Context, conn *pgx.Conn) error {
 	const query = `
 		SELECT current_user, session_user, r.rolsuper, r.rolbypassrls,
@@ -207,6 +208,7 @@ func inspectConnection(ctx context.Context, conn *pgx.Conn) error {
 	case current != AppRole || session != AppRole:
 		return refusedRole("connected as role %q (session role %q)", current, session)
 	}
+	registerUUID(conn.TypeMap())
 	if halfvec != 0 {
 		conn.TypeMap().RegisterType(&pgtype.Type{Name: "halfvec", OID: halfvec, Codec: pgvector.HalfVectorCodec{}})
 	}
