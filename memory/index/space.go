@@ -207,7 +207,7 @@ func (s *Space) Stale() bool {
 // Stats tells about the spaces that a process holds.
 type Stats struct {
 	Spaces, Memories int
-	Bytes            int
+	Bytes, Bound     int   // what they take, and may take; 0: none is held
 	Hits, Misses     int64 // searches that were answered by them, and by the database alone
 }
 

@@ -62,7 +62,7 @@ func IndexMemory(bytes int) Option {
 // IndexStats tells about the spaces that this process holds in memory.
 func (s *Store) IndexStats() index.Stats {
 	r := &s.residents
-	st := index.Stats{Hits: r.hits.Load(), Misses: r.misses.Load()}
+	st := index.Stats{Bound: r.bound, Hits: r.hits.Load(), Misses: r.misses.Load()}
 	for _, held := range r.all() {
 		st.Spaces++
 		st.Memories += held.Live()
