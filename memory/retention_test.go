@@ -42,7 +42,6 @@ func (w *world) runsLeft() string {
 // Of runs that are past their time those stay that something is still told from.
 func TestDropRuns(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
 	branch := func(p *memory.RunPush) { p.Branch, p.Tracked = "feature", false }
 	for name, c := range map[string]struct {
 		happen func(w *world) // in a day
@@ -65,7 +64,9 @@ func TestDropRuns(t *testing.T) {
 			w.pushed(1)
 			for n := 2; n <= 3; n++ {
 				w.now = w.now.Add(time.Minute)
-				_, err := w.push(n, func(p *memory.RunPush) { p.Report = drift.Report{Status: drift.NotChecked, Reason: "no model", Commit: commit(n), CommittedAt: w.now, InputHash: fmt.Sprint(n)} })
+				_, err := w.push(n, func(p *memory.RunPush) {
+					p.Report = drift.Report{Status: drift.NotChecked, Reason: "no model", Commit: commit(n), CommittedAt: w.now, InputHash: fmt.Sprint(n)}
+				})
 				w.must(err)
 			}
 		}, 1, "3 1"},
@@ -104,7 +105,7 @@ func TestDropRuns(t *testing.T) {
 			w.pushed(1)
 			w.pushed(2, gone(w, "shop.api", 2))
 			w.now = w.now.Add(time.Minute)
-			_, err := w.Confirm(ctx, w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
+			_, err := w.Confirm(context.Background(), w.c, memory.ConfirmRequest{Memory: m.Handle, Holds: true})
 			w.must(err)
 			w.pushed(3, gone(w, "shop.api", 2))
 		}, 1, "3"},
@@ -131,13 +132,13 @@ func TestDropRuns(t *testing.T) {
 				t.Errorf("before their time: %q of %q are left", w.runsLeft(), all)
 			}
 			w.now = w.now.Add(2 * time.Hour)
-			if n, err := w.DropRuns(ctx, w.c.Org, 0); err != nil || n != (memory.DroppedRuns{}) || w.runsLeft() != all {
+			if n, err := w.DropRuns(context.Background(), w.c.Org, 0); err != nil || n != (memory.DroppedRuns{}) || w.runsLeft() != all {
 				t.Errorf("kept for good: %+v, %v", n, err)
 			}
 			if w.drop(c.newest); w.runsLeft() != c.left {
 				t.Errorf("%q are left of %q, want %q", w.runsLeft(), all, c.left)
 			}
-			health, err := w.Health(ctx, w.c)
+			health, err := w.Health(context.Background(), w.c)
 			w.must(err)
 			if health.Runs != int64(len(strings.Fields(c.left))) {
 				t.Errorf("health counts %d runs", health.Runs)
@@ -152,19 +153,18 @@ func TestDropRuns(t *testing.T) {
 // The service keeps as many runs as a run names commits, and says of one that is gone that it is.
 func TestDropRunsOfTheService(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
 	w := newWorld(t, nil)
 	first := w.pushed(1)
-	_, err := w.h.database.ConnectAdmin(t).Exec(ctx, `INSERT INTO drift_runs (org_id, project_id, run_id, repository, branch, commit, ancestors, committed_at, arrived_at, actor,
+	_, err := w.h.database.ConnectAdmin(t).Exec(context.Background(), `INSERT INTO drift_runs (org_id, project_id, run_id, repository, branch, commit, ancestors, committed_at, arrived_at, actor,
 			tracked, status, engine_version, input_hash, report, answer)
 		SELECT org_id, project_id, gen_random_uuid(), repository, branch, commit, ancestors, committed_at, arrived_at + n * interval '1 minute', actor,
 			tracked, status, engine_version, n::text, report, answer FROM drift_runs, generate_series(1, $1::int) AS n`, memory.KeptRuns)
 	w.must(err)
 	w.now = w.now.Add(2 * keepRuns)
-	if n, err := w.DropRuns(ctx, w.c.Org, keepRuns); err != nil || n.Runs != 1 {
+	if n, err := w.DropRuns(context.Background(), w.c.Org, keepRuns); err != nil || n.Runs != 1 {
 		t.Errorf("removed %+v, %v", n, err)
 	}
-	_, err = w.DriftRun(ctx, w.c, first.RunID)
+	_, err = w.DriftRun(context.Background(), w.c, first.RunID)
 	wants(t, err, problem.NotFound, first.RunID)
 }
 

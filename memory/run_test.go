@@ -30,8 +30,6 @@ func chain(n int) []string {
 }
 
 // gone is the finding that an element has no files since a commit.
-//
-//nolint:unparam // it reads as what it says
 func gone(w *world, element string, since int) drift.Finding {
 	return drift.Finding{
 		Fingerprint: "existence-" + element, Check: drift.Existence, Outcome: drift.Missing, Element: element, Subject: element + "/**",

@@ -184,7 +184,7 @@ func TestDropSessionsInPages(t *testing.T) {
 	w.must(err)
 	for org, p := range map[uuid.UUID]uuid.UUID{w.c.Org: w.c.Project, other: project.ID} {
 		exec(`INSERT INTO work_sessions (org_id, session_id, project_id, name, state, user_name, door, started_at, beat_at, ended_at)
-			SELECT $1, gen_random_uuid(), $2, 'ws-' || n, 'finished', 'u', 'mcp', t.at, t.at, t.at
+			SELECT $1, gen_random_uuid(), $2, 'ws-' || n, 'finished', 'u', 'mcp', t.at, t.at + interval '1 second', t.at + interval '2 seconds'
 			FROM generate_series(1, 1000) AS n CROSS JOIN LATERAL (SELECT '2029-01-01'::timestamptz + n * interval '1 minute' AS at) t`, org, p)
 		exec(`INSERT INTO session_edits (org_id, session_id, path, edited_at) SELECT org_id, session_id, 'a.go', ended_at FROM work_sessions WHERE org_id = $1`, org)
 		exec(`INSERT INTO follow_ups (org_id, follow_up_id, project_id, session_id, opened_at) SELECT org_id, session_id, project_id, session_id, ended_at

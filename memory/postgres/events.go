@@ -41,7 +41,8 @@ func (v *view) EarlierSpaceEvents(ctx context.Context, space int32, upTo int64, 
 func (v *view) spaceEvents(ctx context.Context, space int32, which string, number int64, limit int) ([]memory.SpaceEvent, error) {
 	rows, err := v.tx.Query(ctx, `
 		SELECT a.event, a.at, a.verb, a.revision, a.agent, a.user_name, a.door, coalesce(m.handle, ''), coalesce(m.kind, ''),
-			coalesce(w.name, CASE WHEN a.verb LIKE '%\_session' THEN a.session_id END, ''), coalesce(e.key, ''), CASE WHEN a.verb = $5 THEN coalesce(a.subject_id::text, '') ELSE '' END, s.scope
+			coalesce(w.name, CASE WHEN a.verb LIKE '%\_session' THEN a.session_id END, ''), coalesce(e.key, ''),
+			CASE WHEN a.verb = $5 THEN coalesce(a.subject_id::text, '') ELSE '' END, s.scope
 		FROM audit a
 		JOIN spaces s ON s.org_id = a.org_id AND s.space_id = a.space_id
 		LEFT JOIN memories m ON m.org_id = a.org_id AND m.memory_id = a.subject_id

@@ -60,8 +60,8 @@ func (s *Store) Health(ctx context.Context, org uuid.UUID, model string) (memory
 		})
 		b.Queue(`SELECT coalesce(sum(octet_length(body)), 0)::bigint FROM memory_versions WHERE org_id = $1`, org).QueryRow(func(row pgx.Row) error { return row.Scan(&out.TextBytes) })
 		b.Queue(`SELECT count(*), max(last_at) FROM impressions WHERE org_id = $1`, org).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Impressions, &out.LastServed) })
-		b.Queue(`SELECT (SELECT count(*) FROM work_sessions WHERE org_id = $1), (SELECT count(*) FROM drift_runs WHERE org_id = $1), (SELECT count(*) FROM audit WHERE org_id = $1)`, org).
-			QueryRow(func(row pgx.Row) error { return row.Scan(&out.Sessions, &out.Runs, &out.Trail) })
+		b.Queue(`SELECT (SELECT count(*) FROM work_sessions WHERE org_id = $1), (SELECT count(*) FROM drift_runs WHERE org_id = $1),
+			(SELECT count(*) FROM audit WHERE org_id = $1)`, org).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Sessions, &out.Runs, &out.Trail) })
 		// The vectors themselves are looked at once for each model.
 		b.Queue(`SELECT c.model, c.n, (SELECT vector_dims(embedding) FROM vectors v WHERE v.org_id = $1 AND v.model = c.model LIMIT 1)
 			FROM (SELECT model, count(*)::int AS n FROM vectors WHERE org_id = $1 GROUP BY model) c ORDER BY c.model`, org).Query(func(rows pgx.Rows) error {
