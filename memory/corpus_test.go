@@ -55,7 +55,7 @@ func (w *world) load(n int, seed uint64) *loaded {
 	l.must(err)
 
 	admin := l.h.database.ConnectAdmin(t)
-	b := bulk{loaded: l, conn: admin, keys: l.keys(ctx, admin), hashes: map[string]int64{}, df: map[[2]int64]int{}}
+	b := bulk{loaded: l, conn: admin, keys: l.keys(ctx, admin), hashes: map[string]int64{}}
 	b.readSpaces(ctx)
 	for i := range n {
 		b.add(i)
@@ -104,12 +104,11 @@ type bulk struct {
 	conn   *pgx.Conn
 	keys   *secret.Keys
 	hashes map[string]int64
-	df     map[[2]int64]int // space, term
 	places []memory.Space
 	seqs   map[int32]int32
 	live   map[int32]int
 
-	memories, versions, attachments, postings, terms [][]any
+	memories, versions, attachments, terms [][]any
 }
 
 func (b *bulk) readSpaces(ctx context.Context) {
@@ -202,13 +201,6 @@ func (b *bulk) rows(r *memory.Record) {
 	terms := b.hash("term", ix.Terms)
 	tags := b.hash("tag", ix.Tags)
 	b.terms = append(b.terms, []any{b.c.Org, r.Space, r.Seq, terms, tags})
-	for _, t := range terms {
-		b.df[[2]int64{int64(r.Space), t}]++
-		b.postings = append(b.postings, []any{b.c.Org, r.Space, t, r.Seq})
-	}
-	for _, t := range tags {
-		b.postings = append(b.postings, []any{b.c.Org, r.Space, t, r.Seq})
-	}
 }
 
 func (b *bulk) hash(domain string, texts []string) []int64 {
@@ -226,10 +218,6 @@ func (b *bulk) hash(domain string, texts []string) []int64 {
 }
 
 func (b *bulk) copy(ctx context.Context) {
-	frequencies := make([][]any, 0, len(b.df))
-	for k, n := range b.df {
-		frequencies = append(frequencies, []any{b.c.Org, int32(k[0]), k[1], n})
-	}
 	for _, t := range []struct {
 		name    string
 		columns string
@@ -238,24 +226,27 @@ func (b *bulk) copy(ctx context.Context) {
 		{"memories", "org_id memory_id space_id seq project_id handle kind status user_name origin unreviewed created_at confirmed_at revision expires_at text_hash term_count verify disputed citations ignored_by", b.memories},
 		{"memory_versions", "org_id memory_id revision body recorded_at user_name", b.versions},
 		{"attachments", "org_id memory_id element_id attached_at reason", b.attachments},
-		{"postings", "org_id space_id term seq", b.postings},
 		{"memory_terms", "org_id space_id seq terms tags", b.terms},
 	} {
 		_, err := b.conn.CopyFrom(ctx, pgx.Identifier{t.name}, strings.Fields(t.columns), pgx.CopyFromRows(t.rows))
 		b.must(err)
 	}
-	_, err := b.conn.Exec(ctx, `CREATE TEMPORARY TABLE df (org_id uuid, space_id int, term bigint, df int)`)
+	_, err := b.conn.Exec(ctx, `DELETE FROM posting_blocks WHERE org_id = $1`, b.c.Org)
 	b.must(err)
-	_, err = b.conn.CopyFrom(ctx, pgx.Identifier{"df"}, strings.Fields("org_id space_id term df"), pgx.CopyFromRows(frequencies))
-	b.must(err)
-	_, err = b.conn.Exec(ctx, `INSERT INTO term_frequencies (org_id, space_id, term, df) SELECT org_id, space_id, term, df FROM df
-		ON CONFLICT (org_id, space_id, term) DO UPDATE SET df = term_frequencies.df + excluded.df`)
+	_, err = b.conn.Exec(ctx, `
+		INSERT INTO posting_blocks (org_id, space_id, term, upto, df, seqs)
+		SELECT $1, space_id, term, CASE WHEN last THEN 2147483647 ELSE max(seq) END, CASE WHEN last THEN df ELSE 0 END, array_agg(seq)
+		FROM (SELECT space_id, term, seq, df, n / 100 AS block, (n / 100 + 1) * 100 >= df AS last FROM (
+			SELECT m.space_id, t.term, m.seq, count(*) OVER w AS df, row_number() OVER (w ORDER BY m.seq) - 1 AS n
+			FROM memory_terms m CROSS JOIN LATERAL unnest(m.terms || m.tags) AS t (term) WHERE m.org_id = $1
+			WINDOW w AS (PARTITION BY m.space_id, t.term)) n) b
+		GROUP BY space_id, term, block, last, df`, b.c.Org)
 	b.must(err)
 	for _, s := range b.places {
 		_, err = b.conn.Exec(ctx, `UPDATE spaces SET next_seq = $3, live = $4 WHERE org_id = $1 AND space_id = $2`, b.c.Org, s.ID, b.seqs[s.ID], b.live[s.ID])
 		b.must(err)
 	}
-	_, err = b.conn.Exec(ctx, `VACUUM (ANALYZE) memories, memory_versions, attachments, postings, memory_terms, term_frequencies`)
+	_, err = b.conn.Exec(ctx, `VACUUM (ANALYZE) memories, memory_versions, attachments, posting_blocks, memory_terms`)
 	b.must(err)
 }
 

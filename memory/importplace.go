@@ -23,8 +23,8 @@ const reasonByPath = "by "
 
 // importTx is what an import asks and stores, for many records at once.
 type importTx interface {
-	// ImportedAs tells which memories records of these keys became, in any space of the organization.
-	ImportedAs(ctx context.Context, keys []string) ([]ImportedAs, error)
+	// ImportedAs tells which memories records of these keys became, in some spaces or, with none, in any of the organization.
+	ImportedAs(ctx context.Context, keys []string, spaces ...int32) ([]ImportedAs, error)
 	// SameTexts gives the live memories of a space with one of the normalised texts, oldest first.
 	SameTexts(ctx context.Context, space int32, normals []string) ([]uuid.UUID, error)
 	// TitlesTaken gives those of the folded titles that live memories of a space bear, with their handles.
@@ -93,20 +93,21 @@ type importing struct {
 	former    []Element              // to be added
 	pathOwner map[string][]uuid.UUID
 
-	known    map[string][]ImportedAs
-	ids      map[uuid.UUID]Holder
-	handles  map[string]bool
-	existing map[sameKey][]*Record // live memories with the text of a record, and those of this import
-	pending  map[uuid.UUID]*Insertion
-	changed  map[uuid.UUID]*Record // of existing, with what they lacked
-	titles   map[int32]map[string]string
-	byExport map[uuid.UUID]uuid.UUID // id in the export → id here
-	keep     map[int32]map[string]uuid.UUID
-	inserts  []*Insertion
-	missing  map[uuid.UUID][]Attachment
-	doubts   []Doubt
-	refresh  []refreshed
-	found    map[string]int
+	known     map[string][]ImportedAs
+	succeeded map[string]uuid.UUID // memories that successors became, by their keys
+	ids       map[uuid.UUID]Holder
+	handles   map[string]bool
+	existing  map[sameKey][]*Record // live memories with the text of a record, and those of this import
+	pending   map[uuid.UUID]*Insertion
+	changed   map[uuid.UUID]*Record // of existing, with what they lacked
+	titles    map[int32]map[string]string
+	byExport  map[uuid.UUID]uuid.UUID // id in the export → id here
+	keep      map[int32]map[string]uuid.UUID
+	inserts   []*Insertion
+	missing   map[uuid.UUID][]Attachment
+	doubts    []Doubt
+	refresh   []refreshed
+	found     map[string]int
 }
 
 // refreshed is a memory that is there, with the confirmations that it has elsewhere.
@@ -124,7 +125,7 @@ type sameKey struct {
 
 func newImporting(s *Service, tx Tx, c Caller, batch uuid.UUID, dry bool) *importing {
 	return &importing{Service: s, tx: tx, c: c, batch: batch, dry: dry, now: s.now(),
-		pathOwner: map[string][]uuid.UUID{}, known: map[string][]ImportedAs{}, ids: map[uuid.UUID]Holder{}, handles: map[string]bool{},
+		pathOwner: map[string][]uuid.UUID{}, known: map[string][]ImportedAs{}, succeeded: map[string]uuid.UUID{}, ids: map[uuid.UUID]Holder{}, handles: map[string]bool{},
 		existing: map[sameKey][]*Record{}, pending: map[uuid.UUID]*Insertion{}, changed: map[uuid.UUID]*Record{}, titles: map[int32]map[string]string{},
 		byExport: map[uuid.UUID]uuid.UUID{}, keep: map[int32]map[string]uuid.UUID{}, missing: map[uuid.UUID][]Attachment{}, found: map[string]int{}}
 }
@@ -202,17 +203,21 @@ func (m *importing) readModel(ctx context.Context) error {
 
 // readKnown asks what is there of all records at once.
 func (m *importing) readKnown(ctx context.Context, all []*arriving) error {
-	var keys, handles []string
+	var keys, successors, handles []string
 	var ids []uuid.UUID
+	var spaces []int32
 	normals, titles := map[int32][]string{}, map[int32][]string{}
 	for _, a := range all {
 		space := m.tx.Space(a.draft.space).ID
+		if !slices.Contains(spaces, space) {
+			spaces = append(spaces, space)
+		}
 		keys = append(keys, a.draft.Imported.Key)
 		if r := a.restore; r != nil {
 			keys = append(keys, RestoreKey(r.ID))
 			ids, handles = append(ids, r.ID), append(handles, r.Handle)
 			if r.Successor != uuid.Nil {
-				ids, keys = append(ids, r.Successor), append(keys, RestoreKey(r.Successor))
+				ids, successors = append(ids, r.Successor), append(successors, RestoreKey(r.Successor))
 			}
 		} else {
 			normals[space] = append(normals[space], a.draft.index.Normal)
@@ -221,12 +226,18 @@ func (m *importing) readKnown(ctx context.Context, all []*arriving) error {
 			titles[space] = append(titles[space], a.draft.index.Title)
 		}
 	}
-	known, err := m.tx.ImportedAs(ctx, keys)
+	known, err := m.tx.ImportedAs(ctx, keys, spaces...)
 	if err != nil {
 		return err
 	}
 	for _, k := range known {
 		m.known[k.Key] = append(m.known[k.Key], k)
+	}
+	if known, err = m.tx.ImportedAs(ctx, successors); err != nil {
+		return err
+	}
+	for _, k := range known {
+		m.succeeded[k.Key] = k.Memory
 	}
 	holders, err := m.tx.Holders(ctx, ids, handles)
 	if err != nil {
@@ -540,8 +551,8 @@ func (m *importing) succeed(all []*arriving) {
 		ins := m.pending[m.byExport[a.restore.ID]]
 		r := ins.Record
 		r.Successor = m.byExport[a.restore.Successor]
-		if known := m.known[RestoreKey(a.restore.Successor)]; r.Successor == uuid.Nil && len(known) > 0 {
-			r.Successor = known[0].Memory
+		if r.Successor == uuid.Nil {
+			r.Successor = m.succeeded[RestoreKey(a.restore.Successor)]
 		}
 		if h, ok := m.ids[a.restore.Successor]; ok && r.Successor == uuid.Nil {
 			r.Successor = h.ID

@@ -14,7 +14,7 @@ type Stats struct {
 	Models      []ModelCount  `json:"models"` // vectors of each model, by name
 	TextBytes   int64         `json:"text_bytes"`
 	VectorBytes int64         `json:"vector_bytes"`
-	Postings    int64         `json:"postings"` // rows of the index of words
+	Postings    int64         `json:"postings"` // in the index of words: one for each live memory and word
 }
 
 // StatusCounts counts memories by status.

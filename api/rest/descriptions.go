@@ -402,7 +402,7 @@ var fieldDescriptions = map[string]string{ //nolint:gosec // it is about tokens 
 	"Stats.kinds":                    "Live memories of each kind.",
 	"Stats.memories":                 "All memories, by status.",
 	"Stats.models":                   "Vectors of each model, by name.",
-	"Stats.postings":                 "Rows of the index of words.",
+	"Stats.postings":                 "In the index of words: one for each live memory and word.",
 	"Stats.text_bytes":               "Bytes of the sealed texts, of all versions.",
 	"Stats.vector_bytes":             "Bytes of the vectors.",
 	"Token.created_by":               "Who made it.",

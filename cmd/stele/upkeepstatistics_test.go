@@ -17,8 +17,8 @@ func TestUpkeepOfStatistics(t *testing.T) {
 	d := pgtest.NewDatabase(t)
 	admin := d.ConnectAdmin(t)
 	for _, sql := range []string{
-		`ALTER TABLE postings SET (autovacuum_enabled = off)`,
-		`INSERT INTO postings (org_id, space_id, term, seq) SELECT '` + uuid.NewString() + `', 1, 1, n FROM generate_series(1, 5000) n`,
+		`ALTER TABLE memory_changes SET (autovacuum_enabled = off)`,
+		`INSERT INTO memory_changes (org_id, space_id, seq, xid) SELECT '` + uuid.NewString() + `', 1, n, 1 FROM generate_series(1, 5000) n`,
 		`SELECT pg_stat_force_next_flush()`,
 	} {
 		if _, err := admin.Exec(t.Context(), sql); err != nil {
@@ -27,7 +27,7 @@ func TestUpkeepOfStatistics(t *testing.T) {
 	}
 	known := func() (n int) {
 		t.Helper()
-		if err := admin.QueryRow(t.Context(), `SELECT count(*) FROM pg_stats WHERE tablename = 'postings'`).Scan(&n); err != nil {
+		if err := admin.QueryRow(t.Context(), `SELECT count(*) FROM pg_stats WHERE tablename = 'memory_changes'`).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -45,7 +45,7 @@ func TestUpkeepOfStatistics(t *testing.T) {
 		t.Errorf("%d columns are known, want 4; the log says %q", n, &log)
 	}
 	b.owner = "postgres://stele_owner@/nowhere?host=/nowhere"
-	if _, err := admin.Exec(t.Context(), `INSERT INTO postings (org_id, space_id, term, seq) SELECT org_id, 2, 1, seq FROM postings; SELECT pg_stat_force_next_flush()`); err != nil {
+	if _, err := admin.Exec(t.Context(), `INSERT INTO memory_changes (org_id, space_id, seq, xid) SELECT org_id, 2, seq, 1 FROM memory_changes; SELECT pg_stat_force_next_flush()`); err != nil {
 		t.Fatal(err)
 	}
 	u.analyze(t.Context())

@@ -143,7 +143,7 @@ func (db *DB) CheckSchema(ctx context.Context) error {
 	return v.Serves()
 }
 
-// IndexBytes is how much what memories are found by takes, in bytes: postings, their counts, and vectors, with indexes.
+// IndexBytes is how much what memories are found by takes, in bytes: posting lists, the terms of each memory, and vectors, with indexes.
 func (db *DB) IndexBytes(ctx context.Context) (int64, error) {
 	conn, err := db.acquire(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func (db *DB) IndexBytes(ctx context.Context) (int64, error) {
 	defer conn.Release()
 	var n int64
 	err = conn.QueryRow(ctx, `SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c
-		WHERE c.relnamespace = 'public'::regnamespace AND c.relname IN ('postings', 'memory_terms', 'term_frequencies', 'vectors')`).Scan(&n)
+		WHERE c.relnamespace = 'public'::regnamespace AND c.relname IN ('posting_blocks', 'memory_terms', 'vectors')`).Scan(&n)
 	return n, err
 }
 

@@ -17,6 +17,7 @@ import (
 
 var (
 	anyTable        = regexp.MustCompile(`(?i)\bCREATE TABLE\b`)
+	dropTable       = regexp.MustCompile(`(?i)\bDROP TABLE\s+(?:IF EXISTS\s+)?(\w+(?:\s*,\s*\w+)*)`)
 	inlineReference = regexp.MustCompile(`(?im)^\s*(\w+)\s[^,\n]*\bREFERENCES\s+(\w+)`)
 	inlineUnique    = regexp.MustCompile(`(?im)^\s*(\w+)\s[^,(\n]*\bUNIQUE\b`)
 	keyReference    = regexp.MustCompile(`(?is)\bFOREIGN KEY\s*\([^)]*\)\s*REFERENCES\s+(\w+)`)
@@ -33,7 +34,7 @@ type tableOnCitus struct {
 	refers []string
 }
 
-// tablesOf gives the tables that migrations create, in order, and complains about what Citus would refuse.
+// tablesOf gives the tables that migrations create and leave, in order, and complains about what Citus would refuse.
 func tablesOf(tree fs.FS, files []string) (tables []tableOnCitus, complaints []string, err error) {
 	tenant := map[string]bool{}
 	for _, name := range under(files, "migrations", "*.sql") {
@@ -79,6 +80,11 @@ func tablesOf(tree fs.FS, files []string) (tables []tableOnCitus, complaints []s
 				}
 			}
 			tables = append(tables, t)
+		}
+		for _, m := range dropTable.FindAllStringSubmatch(sql, -1) {
+			for gone := range strings.SplitSeq(m[1], ",") {
+				tables = slices.DeleteFunc(tables, func(t tableOnCitus) bool { return t.name == strings.TrimSpace(gone) })
+			}
 		}
 		for _, m := range addedKey.FindAllStringSubmatchIndex(sql, -1) {
 			if first := sql[m[6]:m[7]]; first != "org_id" {

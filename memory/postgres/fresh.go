@@ -1,10 +1,8 @@
 package postgres
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -300,17 +298,9 @@ func queueLinks(b *pgx.Batch, org uuid.UUID, l []newLink) {
 		column(l, func(l *newLink) []byte { return l.hash }), column(l, func(l *newLink) []byte { return l.target }))
 }
 
-// posting is a row of postings, or of term_frequencies with a count for the number.
-type posting struct {
-	space int32
-	term  int64
-	seq   int32
-}
-
-// queueIndex puts the live memories into the postings, and counts each word once for all of them. term_frequencies is what idf is
-// made of; it changes with the postings.
+// queueIndex puts the live memories into the index of words.
 func (f *fresh) queueIndex(b *pgx.Batch, org uuid.UUID) {
-	var postings, counts []posting
+	var postings []posting
 	var spaces, seqs, first, tags, last []int32 // of memory_terms: the terms of a memory are all[first:tags], its tags all[tags:last]
 	all := []int64{}                            // NULL has no parts
 	for i := range f.memories {
@@ -323,42 +313,17 @@ func (f *fresh) queueIndex(b *pgx.Batch, org uuid.UUID) {
 		tags = append(tags, int32(len(all))) //nolint:gosec // of some hundred texts
 		all = append(all, m.found.tags...)
 		last = append(last, int32(len(all))) //nolint:gosec // of some hundred texts
-		for _, term := range m.found.terms {
-			postings, counts = append(postings, posting{m.Space, term, m.Seq}), append(counts, posting{m.Space, term, 1})
-		}
-		for _, tag := range m.found.tags {
-			postings = append(postings, posting{m.Space, tag, m.Seq})
+		for _, term := range all[first[len(first)-1]:] {
+			postings = append(postings, posting{m.Space, term, m.Seq})
 		}
 	}
 	if len(seqs) == 0 {
 		return
 	}
-	// In the order of the keys: pages are filled one after the other, and everybody locks rows in one order.
-	order := func(a, b posting) int {
-		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.term, b.term), cmp.Compare(a.seq, b.seq))
-	}
-	slices.SortFunc(postings, order)
-	slices.SortFunc(counts, order)
-	distinct := counts[:0]
-	for _, c := range counts {
-		if n := len(distinct); n > 0 && distinct[n-1].space == c.space && distinct[n-1].term == c.term {
-			distinct[n-1].seq += c.seq
-			continue
-		}
-		distinct = append(distinct, c)
-	}
-	columns := func(of []posting) (spaces []int32, terms []int64, seqs []int32) {
-		return column(of, func(p *posting) int32 { return p.space }), column(of, func(p *posting) int64 { return p.term }),
-			column(of, func(p *posting) int32 { return p.seq })
-	}
-	s, w, n := columns(postings)
-	b.Queue(`INSERT INTO postings (org_id, space_id, term, seq) SELECT $1, p.* FROM unnest($2::int[], $3::bigint[], $4::int[]) AS p`, org, s, w, n)
 	b.Queue(`INSERT INTO memory_terms (org_id, space_id, seq, terms, tags)
 		SELECT $1, m.space, m.seq, ($7::bigint[])[m.first + 1 : m.tags], ($7::bigint[])[m.tags + 1 : m.last]
 		FROM unnest($2::int[], $3::int[], $4::int[], $5::int[], $6::int[]) AS m (space, seq, first, tags, last)`, org, spaces, seqs, first, tags, last, all)
-	s, w, n = columns(distinct)
-	b.Queue(`INSERT INTO term_frequencies (org_id, space_id, term, df) SELECT $1, w.* FROM unnest($2::int[], $3::bigint[], $4::int[]) AS w
-		ON CONFLICT (org_id, space_id, term) DO UPDATE SET df = term_frequencies.df + excluded.df`, org, s, w, n)
+	queuePostings(b, org, postings)
 }
 
 func (f *fresh) queueEntries(b *pgx.Batch, org uuid.UUID) {

@@ -13,24 +13,32 @@ import (
 
 // What an import asks and stores, for hundreds of memories at once.
 
-// ImportedAs tells which memories records of these keys became, in any space.
-func (t *tx) ImportedAs(ctx context.Context, keys []string) ([]memory.ImportedAs, error) {
+// importedAs finds what keys became: each is looked up in the spaces $3, or in all. LATERAL with OFFSET 0 leaves no other way: until the
+// tables are analyzed for the first time, as during a first import, it would seem to cost nothing to read a whole space for each key.
+const importedAs = `
+	WITH wanted AS MATERIALIZED (SELECT s.space_id, k.key FROM spaces s CROSS JOIN unnest($2::bytea[]) AS k (key)
+		WHERE s.org_id = $1 AND ($3::int[] IS NULL OR s.space_id = ANY ($3)))
+	SELECT w.key, w.space_id, m.memory_id, m.handle FROM wanted w
+	CROSS JOIN LATERAL (SELECT memory_id, handle FROM memories WHERE org_id = $1 AND space_id = w.space_id AND source_key = w.key OFFSET 0) m
+	UNION ALL
+	SELECT w.key, w.space_id, m.memory_id, m.handle FROM wanted w
+	CROSS JOIN LATERAL (SELECT memory_id FROM import_keys WHERE org_id = $1 AND space_id = w.space_id AND source_key = w.key OFFSET 0) i
+	CROSS JOIN LATERAL (SELECT memory_id, handle FROM memories WHERE org_id = $1 AND memory_id = i.memory_id OFFSET 0) m`
+
+// ImportedAs tells which memories records of these keys became, in some spaces or, with none, in any.
+func (t *tx) ImportedAs(ctx context.Context, keys []string, spaces ...int32) ([]memory.ImportedAs, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	hashes, byHash := make([][]byte, len(keys)), make(map[string]string, len(keys))
-	for i, key := range keys {
-		hashes[i] = t.hash128(sourceDomain, key)
-		byHash[string(hashes[i])] = key
+	byHash := make(map[string]string, len(keys))
+	var hashes [][]byte
+	for _, key := range keys {
+		hash := t.hash128(sourceDomain, key)
+		if _, again := byHash[string(hash)]; !again {
+			hashes, byHash[string(hash)] = append(hashes, hash), key
+		}
 	}
-	rows, err := t.tx.Query(ctx, `
-		WITH keys AS (SELECT DISTINCT key FROM unnest($2::bytea[]) AS key)
-		SELECT k.key, m.space_id, m.memory_id, m.handle FROM spaces s CROSS JOIN keys k
-			JOIN memories m ON m.org_id = $1 AND m.space_id = s.space_id AND m.source_key = k.key WHERE s.org_id = $1
-		UNION ALL
-		SELECT k.key, i.space_id, m.memory_id, m.handle FROM spaces s CROSS JOIN keys k
-			JOIN import_keys i ON i.org_id = $1 AND i.space_id = s.space_id AND i.source_key = k.key
-			JOIN memories m ON m.org_id = $1 AND m.memory_id = i.memory_id WHERE s.org_id = $1`, t.org, hashes)
+	rows, err := t.tx.Query(ctx, importedAs, t.org, hashes, spaces)
 	if err != nil {
 		return nil, err
 	}
@@ -43,14 +51,23 @@ func (t *tx) ImportedAs(ctx context.Context, keys []string) ([]memory.ImportedAs
 	})
 }
 
+// sameTexts and titlesTaken look hashes up in a space, written as importedAs. A range and an order leave only the index of texts.
+const (
+	sameTexts = `SELECT m.memory_id FROM (SELECT DISTINCT hash FROM unnest($3::bytea[]) AS hash) h
+		CROSS JOIN LATERAL (SELECT memory_id FROM memories WHERE org_id = $1 AND space_id = $2 AND text_hash >= h.hash AND text_hash <= h.hash
+			AND status = 'live' ORDER BY text_hash OFFSET 0) m
+		ORDER BY m.memory_id`
+	titlesTaken = `SELECT h.hash, m.handle FROM (SELECT DISTINCT hash FROM unnest($3::bytea[]) AS hash) h
+		CROSS JOIN LATERAL (SELECT handle FROM memories WHERE org_id = $1 AND space_id = $2 AND title_hash = h.hash AND status = 'live' OFFSET 0) m`
+)
+
 // SameTexts gives the live memories of a space with one of the normalised texts, oldest first.
 func (t *tx) SameTexts(ctx context.Context, space int32, normals []string) ([]uuid.UUID, error) {
 	hashes := make([][]byte, len(normals))
 	for i, n := range normals {
 		hashes[i] = t.hash128(textDomain, n)
 	}
-	rows, err := t.tx.Query(ctx, `SELECT m.memory_id FROM (SELECT DISTINCT hash FROM unnest($3::bytea[]) AS hash) h
-		JOIN memories m ON m.org_id = $1 AND m.space_id = $2 AND m.text_hash = h.hash AND m.status = 'live' ORDER BY m.memory_id`, t.org, space, hashes)
+	rows, err := t.tx.Query(ctx, sameTexts, t.org, space, hashes)
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +81,7 @@ func (t *tx) TitlesTaken(ctx context.Context, space int32, folded []string) (map
 		hashes[i] = t.titleHash(title)
 		byHash[string(hashes[i])] = title
 	}
-	rows, err := t.tx.Query(ctx, `SELECT m.title_hash, m.handle FROM (SELECT DISTINCT hash FROM unnest($3::bytea[]) AS hash) h
-		JOIN memories m ON m.org_id = $1 AND m.space_id = $2 AND m.title_hash = h.hash AND m.status = 'live'`, t.org, space, hashes)
+	rows, err := t.tx.Query(ctx, titlesTaken, t.org, space, hashes)
 	if err != nil {
 		return nil, err
 	}

@@ -164,17 +164,24 @@ var counts = []invariant{
 			WHERE m.seq IS NULL OR t.seq IS NULL OR m.term_count <> t.n`,
 	},
 	{
-		id: "postings", claim: "the postings are those of the entries of the index", of: `postings WHERE org_id = $1`,
+		id: "postings", claim: "the postings are those of the entries of the index, each once and in the block of its number, and no block is empty",
+		of: `posting_blocks WHERE org_id = $1`,
 		broken: `SELECT format('entry %s of space %s', coalesce(t.seq, p.seq), coalesce(t.space_id, p.space_id)) FROM
 			(SELECT DISTINCT e.space_id, e.seq, w.term FROM memory_terms e CROSS JOIN LATERAL unnest(e.terms || e.tags) AS w (term) WHERE e.org_id = $1) t
-			FULL JOIN (SELECT space_id, seq, term FROM postings WHERE org_id = $1) p ON p.space_id = t.space_id AND p.seq = t.seq AND p.term = t.term
-			WHERE t.term IS NULL OR p.term IS NULL GROUP BY 1`,
+			FULL JOIN (SELECT b.space_id, b.term, s.seq, count(*) = 1 AND bool_and(s.seq > b.below AND s.seq <= b.upto) AS fits FROM
+				(SELECT space_id, term, upto, seqs, lag(upto, 1, 0) OVER (PARTITION BY space_id, term ORDER BY upto) AS below FROM posting_blocks WHERE org_id = $1) b
+				CROSS JOIN LATERAL unnest(b.seqs) AS s (seq) GROUP BY b.space_id, b.term, s.seq) p ON p.space_id = t.space_id AND p.seq = t.seq AND p.term = t.term
+			WHERE t.term IS NULL OR p.term IS NULL OR NOT p.fits GROUP BY 1
+			UNION ALL SELECT format('space %s: %s blocks are empty', space_id, count(*)) FROM posting_blocks
+			WHERE org_id = $1 AND upto < 2147483647 AND cardinality(seqs) = 0 GROUP BY space_id`,
 	},
 	{
-		id: "frequencies", claim: "how many memories have a word is counted as it is", of: `term_frequencies WHERE org_id = $1`,
+		id: "frequencies", claim: "how many memories have a word is counted as it is", of: `posting_blocks WHERE org_id = $1 AND upto = 2147483647`,
 		broken: `SELECT format('space %s: %s of its words', coalesce(t.space_id, f.space_id), count(*)) FROM
-			(SELECT e.space_id, w.term, count(*) AS n FROM memory_terms e CROSS JOIN LATERAL unnest(e.terms) AS w (term) WHERE e.org_id = $1 GROUP BY e.space_id, w.term) t
-			FULL JOIN (SELECT space_id, term, df FROM term_frequencies WHERE org_id = $1) f ON f.space_id = t.space_id AND f.term = t.term
+			(SELECT space_id, term, count(*) AS n FROM (
+				SELECT DISTINCT e.space_id, e.seq, w.term FROM memory_terms e CROSS JOIN LATERAL unnest(e.terms || e.tags) AS w (term) WHERE e.org_id = $1) d
+				GROUP BY space_id, term) t
+			FULL JOIN (SELECT space_id, term, df FROM posting_blocks WHERE org_id = $1 AND upto = 2147483647) f ON f.space_id = t.space_id AND f.term = t.term
 			WHERE t.n IS DISTINCT FROM f.df GROUP BY coalesce(t.space_id, f.space_id)`,
 	},
 	{

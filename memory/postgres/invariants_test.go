@@ -38,11 +38,17 @@ var plants = []struct {
 	{"index", `DELETE FROM memory_terms WHERE org_id = $1 AND (space_id, seq) = (SELECT space_id, seq FROM memories WHERE org_id = $1 AND memory_id = ` + someLive + `)`,
 		`SELECT handle FROM memories WHERE org_id = $1 AND memory_id = ` + someLive},
 	{"index", `UPDATE memories SET term_count = term_count + 1 WHERE org_id = $1 AND memory_id = ` + someLive, `SELECT handle FROM memories WHERE org_id = $1 AND memory_id = ` + someLive},
-	{"postings", `DELETE FROM postings WHERE org_id = $1 AND term = (SELECT min(term) FROM postings WHERE org_id = $1)`, `SELECT 'entry '`},
-	{"postings", `INSERT INTO postings (org_id, space_id, term, seq) VALUES ($1, 1, 77, 999)`, `SELECT 'entry 999 of space 1'`},
-	{"frequencies", `UPDATE term_frequencies SET df = df + 1 WHERE org_id = $1 AND (space_id, term) = (SELECT space_id, term FROM term_frequencies WHERE org_id = $1 ORDER BY 1, 2 LIMIT 1)`,
-		`SELECT 'space ' || min(space_id) || ': 1 of its words' FROM term_frequencies WHERE org_id = $1`},
-	{"frequencies", `INSERT INTO term_frequencies (org_id, space_id, term, df) VALUES ($1, 1, 77, 1)`, `SELECT 'space 1: 1 of its words'`},
+	{"postings", `UPDATE posting_blocks SET seqs = seqs[2:] WHERE org_id = $1 AND (space_id, term) = ` + someTerm, `SELECT 'entry '`},
+	{"postings", `UPDATE posting_blocks SET seqs = seqs || 999 WHERE org_id = $1 AND space_id = 1`, `SELECT 'entry 999 of space 1'`},
+	{"postings", `UPDATE posting_blocks SET seqs = seqs || seqs[1] WHERE org_id = $1 AND (space_id, term) = ` + someTerm,
+		`SELECT 'entry ' || seqs[1] || ' of space ' || space_id FROM posting_blocks WHERE org_id = $1 AND (space_id, term) = ` + someTerm},
+	{"postings", `INSERT INTO posting_blocks (org_id, space_id, term, upto, seqs) SELECT org_id, space_id, term, 1000000, '{}' FROM posting_blocks WHERE org_id = $1 AND (space_id, term) = ` + someTerm,
+		`SELECT 'space ' || space_id || ': 1 blocks are empty' FROM ` + someTerm + ` t`},
+	{"postings", `INSERT INTO posting_blocks (org_id, space_id, term, upto, seqs) SELECT org_id, space_id, term, 1000000, '{}' FROM posting_blocks WHERE org_id = $1 AND (space_id, term) = ` + someTerm,
+		`SELECT 'entry ' || seqs[1] || ' of space ' || space_id FROM posting_blocks WHERE org_id = $1 AND upto = 2147483647 AND (space_id, term) = ` + someTerm},
+	{"frequencies", `UPDATE posting_blocks SET df = df + 1 WHERE org_id = $1 AND (space_id, term) = ` + someTerm, `SELECT 'space ' || space_id || ': 1 of its words' FROM ` + someTerm + ` t`},
+	{"frequencies", `INSERT INTO posting_blocks (org_id, space_id, term, upto, df, seqs) VALUES ($1, 1, 77, 2147483647, 1, '{}')`, `SELECT 'space 1: 1 of its words'`},
+	{"frequencies", `UPDATE posting_blocks SET upto = 2147483646 WHERE org_id = $1 AND (space_id, term) = ` + someTerm, `SELECT 'space ' || space_id || ': 1 of its words' FROM ` + someTerm + ` t`},
 	{"vectors", `INSERT INTO vectors (org_id, model, space_id, seq, embedding) VALUES ($1, 'm', 1, 999, '[1,0]')`, `SELECT 'entry 999 of space 1 by m'`},
 	{"vectors", `INSERT INTO vectors (org_id, model, space_id, seq, embedding) SELECT $1, 'm', space_id, seq, CASE WHEN memory_id = ` + someLive + ` THEN '[1,0,0]'::halfvec ELSE '[1,0]' END
 		FROM memories WHERE org_id = $1 AND status = 'live'`, `SELECT handle || ' by m' FROM memories WHERE org_id = $1 AND memory_id = ` + someLive},
@@ -68,6 +74,9 @@ var plants = []struct {
 
 // someLive is one live memory of the organization, of one revision.
 const someLive = `(SELECT memory_id FROM memories WHERE org_id = $1 AND status = 'live' AND kind = 'note' AND revision = 1 ORDER BY memory_id LIMIT 1)`
+
+// someTerm is a space of the organization and a term of one of its memories.
+const someTerm = `(SELECT space_id, term FROM posting_blocks WHERE org_id = $1 AND upto = 2147483647 AND cardinality(seqs) > 0 ORDER BY 1, 2 LIMIT 1)`
 
 // Each kind of damage is found, named, and found as nothing worse than it is.
 func TestPlantedDamageIsFound(t *testing.T) {

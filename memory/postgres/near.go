@@ -16,6 +16,13 @@ import (
 	"github.com/stele-dev/stele/memory"
 )
 
+// nearText finds equal texts. A range and an order leave no other way than the index of texts, and OFFSET 0 keeps the planner from walking
+// the primary key in the order asked for.
+const nearText = `SELECT memory_id FROM (
+		SELECT memory_id, kind FROM memories WHERE org_id = $1 AND space_id = $2 AND text_hash >= $3 AND text_hash <= $3 AND status = 'live'
+		ORDER BY text_hash OFFSET 0) m
+	WHERE kind = $4 ORDER BY memory_id LIMIT $5`
+
 // nearVectors compares vectors of one model: every memory of the space and kind, exactly.
 var nearVectors = `
 	SELECT m.memory_id, v.cosine
@@ -54,13 +61,14 @@ var nearTerms = `
 			SELECT t.term, sum(coalesce(f.df, 0)) OVER (ORDER BY coalesce(f.df, 0), t.term) AS postings
 			FROM unnest($4::bigint[]) AS t (term)
 			LEFT JOIN LATERAL (
-				SELECT df FROM term_frequencies WHERE org_id = $1 AND space_id = $2 AND term = t.term OFFSET 0) f ON true
+				SELECT df FROM posting_blocks WHERE org_id = $1 AND space_id = $2 AND term = t.term AND upto = 2147483647 OFFSET 0) f ON true
 			ORDER BY coalesce(f.df, 0), t.term LIMIT $5) r
 		WHERE postings <= $9
 	), hit AS MATERIALIZED (
-		SELECT p.seq FROM rare r CROSS JOIN LATERAL (
-			SELECT seq FROM postings WHERE org_id = $1 AND space_id = $2 AND term = r.term OFFSET 0) p
-		GROUP BY p.seq HAVING count(*) >= $10
+		SELECT e.seq FROM rare r CROSS JOIN LATERAL (
+			SELECT seqs FROM posting_blocks WHERE org_id = $1 AND space_id = $2 AND term = r.term OFFSET 0) p
+		CROSS JOIN LATERAL unnest(p.seqs) AS e (seq)
+		GROUP BY e.seq HAVING count(*) >= $10
 	)
 	SELECT m.memory_id, mt.terms FROM hit h
 	CROSS JOIN LATERAL ` + bySeq("memory_id", "$2", "h.seq", " AND kind = $3 AND term_count BETWEEN $6 AND $7") + ` m
@@ -80,10 +88,7 @@ func (t *tx) Near(ctx context.Context, q memory.NearQuery) ([]memory.Near, error
 		return found[id]
 	}
 	b := &pgx.Batch{}
-	// OFFSET 0 keeps the planner from walking the primary key in the order asked for.
-	b.Queue(`SELECT memory_id FROM (
-			SELECT memory_id FROM memories WHERE org_id = $1 AND space_id = $2 AND text_hash = $3 AND kind = $4 AND status = 'live' OFFSET 0) m
-		ORDER BY memory_id LIMIT $5`, t.org, q.Space, t.hash128(textDomain, q.Normal), q.Kind, q.Limit).Query(func(rows pgx.Rows) error {
+	b.Queue(nearText, t.org, q.Space, t.hash128(textDomain, q.Normal), q.Kind, q.Limit).Query(func(rows pgx.Rows) error {
 		return each(rows, func() error {
 			var id uuid.UUID
 			err := rows.Scan(&id)

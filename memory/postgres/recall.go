@@ -43,7 +43,7 @@ const liveCounts = `SELECT space_id, live, next_seq FROM spaces WHERE org_id = $
 const termFrequencies = `
 	SELECT w.ordinal, f.df FROM unnest($3::bigint[]) WITH ORDINALITY AS w (term, ordinal)
 	CROSS JOIN LATERAL (
-		SELECT sum(df) AS df FROM term_frequencies WHERE org_id = $1 AND space_id = ANY ($2) AND term = w.term) f
+		SELECT sum(df) AS df FROM posting_blocks WHERE org_id = $1 AND space_id = ANY ($2) AND term = w.term AND upto = 2147483647) f
 	WHERE f.df > 0`
 
 // attachedTo gives what is attached to elements, with the distance of the nearest.

@@ -30,12 +30,10 @@ const planFixture = `
 		SELECT ($1::uuid[])[1], ($1::uuid[])[1], gen_random_uuid(), n.key, n.folded, n.name, n.folded_name, 'component', true, 0, '2030-01-01'
 		FROM (SELECT i::text, i::text, i::text, i::text FROM generate_series(1, 50) AS i) AS n (key, folded, name, folded_name);
 	INSERT INTO memories (org_id, memory_id, space_id, seq, handle, kind, status, user_name, origin, created_at, confirmed_at, text_hash, term_count, expires_at)
-		SELECT ($1::uuid[])[1], gen_random_uuid(), 1, i, 'm-' || i, 'note', 'live', 'u', 'cli', '2030-01-01', '2030-01-01', '', 20,
+		SELECT ($1::uuid[])[1], gen_random_uuid(), 1, i, 'm-' || i, 'note', 'live', 'u', 'cli', '2030-01-01', '2030-01-01', decode(md5(i::text), 'hex'), 20,
 			CASE WHEN i % 100 = 0 THEN '2030-02-01'::timestamptz END FROM generate_series(1, 20000) AS i;
-	INSERT INTO postings (org_id, space_id, term, seq)
-		SELECT ($1::uuid[])[1], 1, (i * t) % (1 + t * t * 50), i FROM generate_series(1, 20000) AS i, generate_series(1, 20) AS t ON CONFLICT DO NOTHING;
-	INSERT INTO memory_terms (org_id, space_id, seq, terms, tags) SELECT org_id, space_id, seq, array_agg(term), '{}' FROM postings GROUP BY 1, 2, 3;
-	INSERT INTO term_frequencies (org_id, space_id, term, df) SELECT org_id, space_id, term, count(*) FROM postings GROUP BY 1, 2, 3;
+	INSERT INTO memory_terms (org_id, space_id, seq, terms, tags)
+		SELECT ($1::uuid[])[1], 1, i, array_agg(DISTINCT (i * t) % (1 + t * t * 50)), '{}' FROM generate_series(1, 20000) AS i, generate_series(1, 20) AS t GROUP BY i;
 	INSERT INTO attachments (org_id, memory_id, element_id, attached_at, reason)
 		SELECT m.org_id, m.memory_id, e.element_id, '2030-01-01', 'writer'
 		FROM memories m JOIN elements e ON e.key = (m.seq % 150)::text;
@@ -61,14 +59,17 @@ func recallPlans(t *testing.T, analyzed bool) {
 	org := uuid.New()
 	orgs := []uuid.UUID{org, uuid.New()}
 	admin := d.ConnectAdmin(t)
-	for _, table := range []string{"memories", "postings", "memory_terms", "term_frequencies", "attachments", "links", "vectors", "memory_changes", "spaces", "elements"} {
+	for _, table := range []string{"memories", "posting_blocks", "memory_terms", "attachments", "links", "vectors", "memory_changes", "spaces", "elements"} {
 		if _, err := admin.Exec(ctx, `ALTER TABLE `+table+` SET (autovacuum_enabled = off)`); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for stmt := range strings.SplitSeq(strings.TrimSuffix(planFixture, ";"), ";\n") {
+	for stmt := range strings.SplitSeq(planFixture+"\n"+buildBlocks, ";\n") {
 		args := []any{orgs}
-		if !strings.Contains(stmt, "$1") {
+		switch {
+		case stmt == buildBlocks:
+			args = []any{org}
+		case !strings.Contains(stmt, "$1"):
 			args = nil
 		}
 		if _, err := admin.Exec(ctx, stmt, args...); err != nil {
@@ -93,16 +94,27 @@ func recallPlans(t *testing.T, analyzed bool) {
 		settings  []string
 	}{
 		{"expired", expiredDigests, []string{"memories_expires"}, nil},
-		{"frequencies", termFrequencies, []string{"term_frequencies_pkey"}, nil},
+		{"frequencies", termFrequencies, []string{"posting_blocks_pkey", "(upto = 2147483647)"}, nil},
 		{"terms of what expired", expiredTerms, []string{"memories_expires", "memory_terms_pkey"}, nil},
-		{"posting lists", postingLists, []string{"Index Only Scan using postings_pkey"}, nil},
-		{"postings among some", postingsAmong, []string{"Index Only Scan using postings_pkey", "AND (seq = c.seq)"}, nil},
+		{"posting lists", postingLists, []string{"Index Scan using posting_blocks_pkey", "(term = w.term)"}, nil},
+		{"postings among some", postingsAmong, []string{"Index Scan using posting_blocks_pkey", "(upto >= c.seq)"}, nil},
 		{"attached", attachedTo, []string{"attachments_element", "memories_pkey"}, nil},
 		{"linking", linking, []string{"links_target", "memories_pkey"}, nil},
 		{"places", placesOf, []string{"memories_pkey"}, nil},
 		{"rank", rank(func(*rankQuery) {}), []string{"memories_seq"}, nil},
-		{"near by words", nearTerms, []string{"memories_seq", "memory_terms_pkey", "vectors_pkey"}, []string{writePlans}},
+		{"near by text", nearText, []string{"memories_text"}, []string{writePlans}},
+		{"near by words", nearTerms, []string{"posting_blocks_pkey", "(term = r_1.term)", "memories_seq", "memory_terms_pkey", "vectors_pkey"}, []string{writePlans}},
 		{"near by vectors", nearVectors, []string{"memories_seq", "vectors_pkey"}, []string{writePlans}},
+		{"split blocks", splitBlocks, []string{"posting_blocks_pkey", "(upto >= $4)"}, []string{writePlans}},
+		{"shrink blocks", shrinkBlocks, []string{"Index Scan using posting_blocks_pkey on posting_blocks b", "(upto >= $4)", "(upto < f.upto)"}, []string{writePlans}},
+		{"enter blocks", enterBlocks, []string{"Index Scan using posting_blocks_pkey on posting_blocks b", "(upto >= $4)"}, []string{writePlans}},
+		{"leave blocks", leaveBlocks, []string{"Index Scan using posting_blocks_pkey on posting_blocks b", "(upto >= $4)"}, []string{writePlans}},
+		{"count out", discountPostings, []string{"posting_blocks_pkey"}, []string{writePlans}},
+		{"drop blocks", dropBlocks, []string{"Index Scan using posting_blocks_pkey on posting_blocks b", "(upto >= $4)"}, []string{writePlans}},
+		{"drop lists", dropLists, []string{"posting_blocks_pkey"}, []string{writePlans}},
+		{"keys imported before", importedAs, []string{"memories_source", "import_keys_pkey", "memories_pkey"}, []string{writePlans}},
+		{"texts there before", sameTexts, []string{"memories_text"}, []string{writePlans}},
+		{"titles there before", titlesTaken, []string{"memories_title"}, []string{writePlans}},
 		{"rank with kinds", rank(func(q *rankQuery) { q.Narrow.Kinds = memory.Kinds }), []string{"memories_seq"}, nil},
 		{"records", recordRows, []string{"Index Scan using memories_pkey", "memory_versions_pkey"}, []string{byKey}},
 		{"elements of records", recordElements, []string{"attachments_pkey", "elements_pkey"}, []string{byKey}},

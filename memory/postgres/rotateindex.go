@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -55,7 +54,7 @@ type reindexer struct {
 func (x *reindexer) run(ctx context.Context) error {
 	b := &pgx.Batch{}
 	b.Queue(writePlans)
-	for _, table := range []string{"postings", "memory_terms", "term_frequencies"} {
+	for _, table := range []string{"posting_blocks", "memory_terms"} {
 		b.Queue(`DELETE FROM `+table+` WHERE org_id = $1`, x.org)
 	}
 	b.Queue(`SELECT count(*)::int FROM memories WHERE org_id = $1 AND status <> 'erased'`, x.org).QueryRow(func(row pgx.Row) error {
@@ -83,11 +82,8 @@ func (x *reindexer) run(ctx context.Context) error {
 		last = ids[len(ids)-1]
 		x.done += len(ids)
 	}
-	_, err := x.tx.Exec(ctx, `INSERT INTO term_frequencies (org_id, space_id, term, df)
-		SELECT m.org_id, m.space_id, t.term, count(*) FROM memory_terms m CROSS JOIN unnest(m.terms) AS t (term)
-		WHERE m.org_id = $1 GROUP BY m.org_id, m.space_id, t.term`, x.org)
-	if err != nil {
-		return fmt.Errorf("count terms: %w", err)
+	if _, err := x.tx.Exec(ctx, buildBlocks, x.org); err != nil {
+		return fmt.Errorf("make posting lists: %w", err)
 	}
 	return nil
 }
@@ -112,8 +108,7 @@ func (x *reindexer) page(ctx context.Context, last uuid.UUID) ([]uuid.UUID, erro
 func (x *reindexer) index(ctx context.Context, records []memory.Record) error {
 	var ids, linking []uuid.UUID
 	var titles, texts, before, targets [][]byte
-	var counts, spaces, seqs []int32
-	var terms []int64
+	var counts []int32
 	b := &pgx.Batch{}
 	for i := range records {
 		r := &records[i]
@@ -131,12 +126,7 @@ func (x *reindexer) index(ctx context.Context, records []memory.Record) error {
 			continue
 		}
 		b.Queue(`INSERT INTO memory_terms (org_id, space_id, seq, terms, tags) VALUES ($1, $2, $3, $4, $5)`, x.org, r.Space, r.Seq, e.terms, e.tags)
-		for _, t := range slices.Concat(e.terms, e.tags) {
-			spaces, terms, seqs = append(spaces, r.Space), append(terms, t), append(seqs, r.Seq)
-		}
 	}
-	b.Queue(`INSERT INTO postings (org_id, space_id, term, seq)
-		SELECT $1, p.space_id, p.term, p.seq FROM unnest($2::int[], $3::bigint[], $4::int[]) AS p (space_id, term, seq)`, x.org, spaces, terms, seqs)
 	b.Queue(`UPDATE memories AS m SET title_hash = v.title, text_hash = v.text, term_count = v.terms
 		FROM unnest($2::uuid[], $3::bytea[], $4::bytea[], $5::int[]) AS v (memory_id, title, text, terms)
 		WHERE m.org_id = $1 AND m.memory_id = v.memory_id`, x.org, ids, titles, texts, counts)

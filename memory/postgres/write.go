@@ -103,14 +103,13 @@ func (t *tx) queueLinks(b *pgx.Batch, r *memory.Record, ix memory.Index) error {
 	return err
 }
 
-// queueIndex puts a memory into the postings, as one that is live.
+// queueIndex puts a memory that is stored into the index of words, as one that is live.
 func (t *tx) queueIndex(b *pgx.Batch, r *memory.Record, e entry) {
-	m := newMemory{Record: *r, found: e}
-	m.Status = memory.Live
-	(&fresh{memories: []newMemory{m}}).queueIndex(b, t.org)
+	b.Queue(`INSERT INTO memory_terms (org_id, space_id, seq, terms, tags) VALUES ($1, $2, $3, $4, $5)`, t.org, r.Space, r.Seq, e.terms, e.tags)
+	queueReentry(b, t.org, r.Space, r.Seq, distinct(e.terms, e.tags))
 }
 
-// unindex takes a memory out of the postings, by the terms with which it entered.
+// unindex takes a memory out of the index of words, by the terms with which it entered.
 func (t *tx) unindex(ctx context.Context, r *memory.Record) error {
 	var terms, tags []int64
 	err := t.tx.QueryRow(ctx, `DELETE FROM memory_terms WHERE org_id = $1 AND space_id = $2 AND seq = $3 RETURNING terms, tags`,
@@ -122,9 +121,7 @@ func (t *tx) unindex(ctx context.Context, r *memory.Record) error {
 		return err
 	}
 	b := &pgx.Batch{}
-	b.Queue(`DELETE FROM postings WHERE org_id = $1 AND space_id = $2 AND term = ANY ($3) AND seq = $4`, t.org, r.Space, append(slices.Clone(terms), tags...), r.Seq)
-	b.Queue(`UPDATE term_frequencies SET df = df - 1 WHERE org_id = $1 AND space_id = $2 AND term = ANY ($3)`, t.org, r.Space, terms)
-	b.Queue(`DELETE FROM term_frequencies WHERE org_id = $1 AND space_id = $2 AND term = ANY ($3) AND df <= 0`, t.org, r.Space, terms)
+	queueRemoval(b, t.org, r.Space, r.Seq, distinct(terms, tags))
 	t.pipeline.later(b)
 	return nil
 }

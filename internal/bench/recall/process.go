@@ -116,7 +116,7 @@ func tables(ctx context.Context, db *postgres.DB) (map[string]Table, error) {
 	out := map[string]Table{}
 	err := db.WithoutOrg(ctx, postgres.TxOptions{ReadOnly: true}, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `SELECT relname, greatest(reltuples, 0)::bigint, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class
-			WHERE relnamespace = 'public'::regnamespace AND relname IN ('memories', 'memory_versions', 'attachments', 'postings', 'memory_terms', 'term_frequencies', 'vectors', 'audit')`)
+			WHERE relnamespace = 'public'::regnamespace AND relname IN ('memories', 'memory_versions', 'attachments', 'posting_blocks', 'memory_terms', 'vectors', 'audit')`)
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ const stored = `
 		'paths', (SELECT jsonb_agg(to_jsonb(p) - ARRAY['memory_id', 'project_id'] || jsonb_build_object('here', p.project_id = m.project_id) ORDER BY ordinal)
 			FROM memory_paths p WHERE p.memory_id = m.memory_id),
 		'links', (SELECT jsonb_agg(to_jsonb(l) - ARRAY['memory_id', 'target'] ORDER BY ordinal) FROM links l WHERE l.memory_id = m.memory_id),
-		'postings', (SELECT jsonb_agg(p.term ORDER BY p.term) FROM postings p WHERE p.org_id = m.org_id AND p.space_id = m.space_id AND p.seq = m.seq),
+		'postings', (SELECT jsonb_agg(p.term ORDER BY p.term) FROM posting_blocks p WHERE p.org_id = m.org_id AND p.space_id = m.space_id AND m.seq = ANY (p.seqs)),
 		'terms', (SELECT to_jsonb(x) - 'space_id' FROM memory_terms x WHERE x.org_id = m.org_id AND x.space_id = m.space_id AND x.seq = m.seq),
 		'citations', (SELECT jsonb_agg(to_jsonb(c) - 'memory_id' ORDER BY c.session_id) FROM citations c WHERE c.memory_id = m.memory_id),
 		'vectors', (SELECT jsonb_agg(to_jsonb(x) - 'space_id') FROM vectors x WHERE x.org_id = m.org_id AND x.space_id = m.space_id AND x.seq = m.seq),
@@ -184,7 +184,7 @@ func TestLoadedIsAsRemembered(t *testing.T) {
 		t.Errorf("(-remembered +loaded):\n%s", diff)
 	}
 	const counters = `SELECT (SELECT to_jsonb(s) - ARRAY['space_id', 'owner'] FROM spaces s WHERE s.space_id = $1)::text
-		|| (SELECT jsonb_agg(jsonb_build_array(term, df) ORDER BY term) FROM term_frequencies WHERE space_id = $1)::text`
+		|| (SELECT jsonb_agg(jsonb_build_array(term, df) ORDER BY term) FROM posting_blocks WHERE space_id = $1 AND upto = 2147483647)::text`
 	var counts [2]string
 	for i := range spaces {
 		if err := admin.QueryRow(ctx, counters, spaces[i]).Scan(&counts[i]); err != nil {
