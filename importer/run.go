@@ -22,6 +22,33 @@ type Door interface {
 	ImportMemories(ctx context.Context, c memory.Caller, r memory.ImportRequest) (memory.ImportResponse, error)
 }
 
+// preparer is a door that can get a call ready while another is stored.
+type preparer interface {
+	PrepareImport(ctx context.Context, c memory.Caller, r memory.ImportRequest) (*memory.PreparedImport, error)
+}
+
+// call is one that is ready to be stored.
+type call func(context.Context) (memory.ImportResponse, error)
+
+// ready gets a call ready in the background. Whoever asks for it waits for it.
+func ready(ctx context.Context, door Door, c memory.Caller, r memory.ImportRequest) <-chan call {
+	out := make(chan call, 1)
+	p, ok := door.(preparer)
+	if !ok {
+		out <- func(ctx context.Context) (memory.ImportResponse, error) { return door.ImportMemories(ctx, c, r) }
+		return out
+	}
+	go func() {
+		prepared, err := p.PrepareImport(ctx, c, r)
+		if err != nil {
+			out <- func(context.Context) (memory.ImportResponse, error) { return memory.ImportResponse{}, err }
+			return
+		}
+		out <- prepared.Store
+	}()
+	return out
+}
+
 // Target is a project with the records that go there.
 type Target struct {
 	Caller  memory.Caller // with the project
@@ -106,24 +133,35 @@ func Run(ctx context.Context, door Door, src Source, targets []Target, dry bool,
 			files[name] = &FileReport{File: name, Notes: []Note{}}
 		}
 	}
-	all, done := 0, 0
+	total, done := 0, 0
 	for _, t := range targets {
-		all += len(t.Records)
+		total += len(t.Records)
 	}
 	var failed error
 	redacted := map[string]int{}
 	for _, t := range targets {
 		p := ProjectReport{Project: t.Name, Kinds: map[memory.Kind]int{}, Elements: map[string]int{}, Batch: uuid.Must(uuid.NewV7())}
-		for _, batch := range batches(t.Records) {
-			if failed = ctx.Err(); failed != nil {
-				break
+		all := batches(t.Records)
+		next := func(n int) <-chan call {
+			if n == len(all) {
+				return nil
 			}
 			r := memory.ImportRequest{Batch: p.Batch, DryRun: dry}
-			for _, rec := range batch {
+			for _, rec := range all[n] {
 				r.Records = append(r.Records, rec.ImportRecord)
 			}
+			return ready(ctx, door, t.Caller, r)
+		}
+		ahead := next(0)
+		for n, batch := range all {
+			store := <-ahead
+			if failed = ctx.Err(); failed != nil {
+				ahead = nil
+				break
+			}
+			ahead = next(n + 1)
 			var answer memory.ImportResponse
-			if answer, failed = door.ImportMemories(ctx, t.Caller, r); failed != nil {
+			if answer, failed = store(ctx); failed != nil {
 				break
 			}
 			if len(answer.Records) != len(batch) {
@@ -144,8 +182,11 @@ func Run(ctx context.Context, door Door, src Source, targets []Target, dry bool,
 				redacted[x.Kind] += x.Count
 			}
 			if done += len(batch); progress != nil {
-				progress(done, all)
+				progress(done, total)
 			}
+		}
+		if ahead != nil {
+			<-ahead // it ends with this import
 		}
 		out.Projects = append(out.Projects, p)
 		if failed != nil {

@@ -138,56 +138,80 @@ type arriving struct {
 // about the request as a whole, and nothing is stored then. What is stored is unreviewed, has the times and authors it had, and
 // gets its vector later. It never confirms anything.
 func (s *Service) ImportMemories(ctx context.Context, c Caller, r ImportRequest) (ImportResponse, error) {
-	if err := c.check(); err != nil {
-		return ImportResponse{}, err
-	}
-	if len(r.Records) == 0 || len(r.Records) > MaxImportRecords {
-		return ImportResponse{}, problem.Invalidf("records", "%d records are not between 1 and %d", len(r.Records), MaxImportRecords).Fix("send them in several calls")
-	}
-	c.Door = FromImport
-	request := r // what an idempotency key stands for
-	if r.Batch == uuid.Nil {
-		r.Batch = newID()
-	}
-	first := make([]ImportOutcome, len(r.Records))
-	arrived, err := s.arriveAll(ctx, c, r)
+	p, err := s.PrepareImport(ctx, c, r)
 	if err != nil {
 		return ImportResponse{}, err
 	}
-	prepared := make([]*arriving, 0, len(r.Records))
-	var spaces []SpaceKey
+	return p.Store(ctx)
+}
+
+// PreparedImport is an import whose records are checked and cleaned, and not stored.
+type PreparedImport struct {
+	service *Service
+	c       Caller
+	request ImportRequest // what an idempotency key stands for
+	batch   uuid.UUID
+	records []ImportOutcome // with what is refused
+	arrived []*arriving     // the others
+	spaces  []SpaceKey
+}
+
+// PrepareImport does of ImportMemories what needs no database: half of the work, which whoever has many calls to make can do for the
+// next call while one is stored.
+func (s *Service) PrepareImport(ctx context.Context, c Caller, r ImportRequest) (*PreparedImport, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if len(r.Records) == 0 || len(r.Records) > MaxImportRecords {
+		return nil, problem.Invalidf("records", "%d records are not between 1 and %d", len(r.Records), MaxImportRecords).Fix("send them in several calls")
+	}
+	c.Door = FromImport
+	p := &PreparedImport{service: s, c: c, request: r, records: make([]ImportOutcome, len(r.Records))}
+	if r.Batch == uuid.Nil {
+		r.Batch = newID()
+	}
+	p.batch = r.Batch
+	arrived, err := s.arriveAll(ctx, c, r)
+	if err != nil {
+		return nil, err
+	}
 	for i, a := range arrived {
-		first[i] = ImportOutcome{Key: r.Records[i].Key}
+		o := &p.records[i]
+		o.Key = r.Records[i].Key
 		if a.refused != nil {
-			if !utf8.ValidString(first[i].Key) {
-				first[i].Key = ""
+			if !utf8.ValidString(o.Key) {
+				o.Key = ""
 			}
-			first[i].Result, first[i].Notes = ImportRefused, []string{a.refused.Error()}
+			o.Result, o.Notes = ImportRefused, []string{a.refused.Error()}
 			continue
 		}
-		a.outcome = &first[i]
-		prepared = append(prepared, a)
-		if !slices.Contains(spaces, a.draft.space) {
-			spaces = append(spaces, a.draft.space)
+		p.arrived = append(p.arrived, a)
+		if !slices.Contains(p.spaces, a.draft.space) {
+			p.spaces = append(p.spaces, a.draft.space)
 		}
 	}
-	out := ImportResponse{Batch: r.Batch, Records: first, Redacted: []Redaction{}}
-	if len(prepared) == 0 {
+	return p, nil
+}
+
+// Store stores it, and answers as ImportMemories does. It is for one call.
+func (p *PreparedImport) Store(ctx context.Context) (ImportResponse, error) {
+	s, c := p.service, p.c
+	out := ImportResponse{Batch: p.batch, Records: p.records, Redacted: []Redaction{}}
+	if len(p.arrived) == 0 {
 		return out, nil
 	}
-	err = s.write(ctx, c, spaces, func(tx Tx) error {
-		out = ImportResponse{Batch: r.Batch, Records: slices.Clone(first), Redacted: []Redaction{}}
-		return once(ctx, tx, c, s.now(), VerbImport, request, &out, func() error {
-			m := newImporting(s, tx, c, r.Batch, r.DryRun)
+	err := s.write(ctx, c, p.spaces, func(tx Tx) error {
+		out = ImportResponse{Batch: p.batch, Records: slices.Clone(p.records), Redacted: []Redaction{}}
+		return once(ctx, tx, c, s.now(), VerbImport, p.request, &out, func() error {
 			at := 0
 			for i := range out.Records {
-				if first[i].Result == ImportRefused {
+				if p.records[i].Result == ImportRefused {
 					continue
 				}
-				prepared[at].outcome = &out.Records[i]
+				p.arrived[at].outcome = &out.Records[i]
 				at++
 			}
-			return m.run(ctx, prepared, &out)
+			return newImporting(s, tx, c, p.batch, p.request.DryRun).run(ctx, p.arrived, &out)
 		})
 	})
 	if err != nil {
