@@ -51,13 +51,55 @@ var onBranch = regexp.MustCompile("(?i)\\bbranch [`\"']?[\\w.]*[\\w][/-][\\w./-]
 // inlineCode is code within prose: a function may well be called today.
 var inlineCode = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
 
+// passingWords are what an expression of passing cannot do without, in lower case. Looking for them costs a fraction of the expression, and
+// hardly any text has one.
+var passingWords = []string{
+	"for now", "currently", "right now", "moment", "time being", "tempora", "today", "tonight", "tomorrow", "this week", "this month", "this quarter",
+	"this sprint", "this morning", "this afternoon", "this evening", "until ", "till ", "next week", "next sprint", "work in progress", "wip",
+	"attualmente", "per ora", "per adesso", "oggi", "stasera", "domani", "questa settimana", "questo mese", "fino a ", "provvisoriamente", //nolint:misspell // Italian
+}
+
+// mayPass tells whether it is worth looking for passing in a text, given in lower case.
+func mayPass(lower string) bool {
+	for _, w := range passingWords {
+		if strings.Contains(lower, w) {
+			return true
+		}
+	}
+	if strings.ContainsRune(lower, 'ſ') {
+		return true // is an s to expressions
+	}
+	for _, w := range []string{"pr", "mr", "request"} { // with a number
+		for rest := lower; ; {
+			at := strings.Index(rest, w)
+			if at < 0 {
+				break
+			}
+			rest = rest[at+len(w):]
+			number := strings.TrimPrefix(rest, " ")
+			if number != "" && (number[0] == '#' || number[0] == '!') {
+				number = number[1:]
+			}
+			if number != "" && '0' <= number[0] && number[0] <= '9' {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // temporary finds the words by which a text says that it holds for a while only; "" when there are none.
 func temporary(text string) string {
-	if m := onBranch.FindString(text); m != "" {
-		return strings.Trim(m, "`\"'")
+	lower := strings.ToLower(text)
+	if strings.Contains(lower, "branch") {
+		if m := onBranch.FindString(text); m != "" {
+			return strings.Trim(m, "`\"'")
+		}
 	}
-	text = inlineCode.ReplaceAllString(text, " ` ")
-	for at := 0; at < len(text); {
+	if strings.Contains(text, "`") {
+		text = inlineCode.ReplaceAllString(text, " ` ")
+	}
+	for at := 0; at < len(text) && mayPass(lower); {
 		m := passing.FindStringSubmatchIndex(text[at:])
 		if m == nil {
 			break
@@ -67,6 +109,9 @@ func temporary(text string) string {
 			return words
 		}
 		at += m[3]
+	}
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return ""
 	}
 	for _, part := range passingParts {
 		if strings.Contains(text, part) {

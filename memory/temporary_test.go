@@ -1,6 +1,11 @@
 package memory
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
 
 func TestTemporary(t *testing.T) {
 	t.Parallel()
@@ -81,5 +86,36 @@ func TestWarnTemporary(t *testing.T) {
 		if len(d.warnings) != tc.want {
 			t.Errorf("%s: %q", name, d.warnings)
 		}
+	}
+}
+
+// What is looked for before the expressions leaves out no text that they would match.
+func TestNoTemporaryTextIsLeftOut(t *testing.T) {
+	t.Parallel()
+	words := append([]string{"pr", "MR", "pull request", "merge request", "#7", "12", "!3", "for", "now", "at the", "this", "week", "ſprint", "next", "friday", "Sun", "day",
+		"lunedì", "venerdì", "domenica", "branch", "`a/b`", "fix/x", "ſ", "\u212A", "\u212A branch", "file", "temporary", "temporarily", "temporaneamente", "quarter", "month",
+		"the next release", "further notice", "release", "mon", "1"}, passingWords...)
+	found := 0
+	rapid.Check(t, func(t *rapid.T) {
+		var b strings.Builder
+		for _, w := range rapid.SliceOfN(rapid.SampledFrom(words), 1, 6).Draw(t, "words") {
+			if rapid.Bool().Draw(t, "upper") {
+				w = strings.ToUpper(w)
+			}
+			b.WriteString(w + rapid.SampledFrom([]string{" ", "", ", ", "\n", "  ", "'"}).Draw(t, "between"))
+		}
+		text := b.String()
+		if passing.MatchString(text) {
+			found++
+			if !mayPass(strings.ToLower(text)) {
+				t.Fatalf("%q matches and is left out", text)
+			}
+		}
+		if onBranch.MatchString(text) && !strings.Contains(strings.ToLower(text), "branch") {
+			t.Fatalf("%q is about a branch and is left out", text)
+		}
+	})
+	if found == 0 {
+		t.Error("no text was temporary")
 	}
 }
