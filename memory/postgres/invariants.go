@@ -228,7 +228,10 @@ var counts = []invariant{
 		broken: `SELECT m.handle FROM memories m WHERE m.org_id = $1 AND m.status = 'erased' AND (m.title_hash IS NOT NULL
 			OR EXISTS (SELECT FROM memory_versions v WHERE v.org_id = $1 AND v.memory_id = m.memory_id AND v.body IS NOT NULL)
 			OR EXISTS (SELECT FROM links l WHERE l.org_id = $1 AND l.memory_id = m.memory_id)
-			OR EXISTS (SELECT FROM memory_paths p WHERE p.org_id = $1 AND p.memory_id = m.memory_id))`,
+			OR EXISTS (SELECT FROM memory_paths p WHERE p.org_id = $1 AND p.memory_id = m.memory_id)
+			OR EXISTS (SELECT FROM evidence e WHERE e.org_id = $1 AND e.memory_id = m.memory_id)
+			OR EXISTS (SELECT FROM conflicts c WHERE c.org_id = $1 AND c.memory_id = m.memory_id)
+			OR EXISTS (SELECT FROM conflicts c WHERE c.org_id = $1 AND c.other_id = m.memory_id))`,
 	},
 	{
 		id: "sessions", claim: "a work session that is over says when, and holds nothing any more", of: `work_sessions WHERE org_id = $1`,

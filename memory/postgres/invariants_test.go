@@ -8,10 +8,13 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/stele-dev/stele/c4model"
+	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/postgres/pgtest"
 	"github.com/stele-dev/stele/memory"
+	"github.com/stele-dev/stele/migrations"
 	"github.com/stele-dev/stele/session"
 )
 
@@ -61,6 +64,10 @@ var plants = []struct {
 	{"doubts", `UPDATE memories SET disputed = NOT disputed WHERE org_id = $1 AND memory_id = ` + someLive, `SELECT handle FROM memories WHERE org_id = $1 AND memory_id = ` + someLive},
 	{"doubts", `UPDATE memories SET verify = NOT verify WHERE org_id = $1 AND memory_id = ` + someLive, `SELECT handle FROM memories WHERE org_id = $1 AND memory_id = ` + someLive},
 	{"erased", `UPDATE memories SET title_hash = '\x02' WHERE org_id = $1 AND status = 'erased'`, `SELECT handle FROM memories WHERE org_id = $1 AND status = 'erased'`},
+	{"erased", `INSERT INTO evidence (org_id, memory_id, revision, version, ordinal, state, found_in) SELECT org_id, memory_id, 1, 1, 0, 'gone', '{door/lamp.go}' FROM memories WHERE org_id = $1 AND status = 'erased'`,
+		`SELECT handle FROM memories WHERE org_id = $1 AND status = 'erased'`},
+	{"erased", `INSERT INTO conflicts (org_id, memory_id, other_id, since, source, similarity) SELECT org_id, ` + someLive + `, memory_id, now(), 'vector', 1 FROM memories WHERE org_id = $1 AND status = 'erased'`,
+		`SELECT handle FROM memories WHERE org_id = $1 AND status = 'erased'`},
 	{"sessions", `UPDATE leases SET released_at = NULL WHERE org_id = $1 AND session_id IN (SELECT session_id FROM work_sessions WHERE org_id = $1 AND state = 'finished')`,
 		`SELECT name FROM work_sessions WHERE org_id = $1 AND state = 'finished'`},
 	{"sessions", `UPDATE work_sessions SET ended_at = NULL WHERE org_id = $1 AND state = 'finished'`, `SELECT name FROM work_sessions WHERE org_id = $1 AND state = 'finished'`},
@@ -204,6 +211,13 @@ func filled(t *testing.T, s domain, name string) memory.Caller {
 	_, err = s.Confirm(ctx, c, memory.ConfirmRequest{Memory: kept.Handle, Holds: false, Note: "on Tuesdays"})
 	must(err)
 	lamp := remember(memory.RememberRequest{Content: "The lamp over the door is broken."})
+	must(s.db.InOrg(ctx, org, postgres.TxOptions{}, func(t pgx.Tx) error { // what drift and rivals left at it
+		_, err := t.Exec(ctx, `INSERT INTO evidence (org_id, memory_id, revision, version, ordinal, state, found_in) VALUES ($1, $2, 1, 1, 0, 'held', '{door/lamp.go}')`, org, lamp.ID)
+		if err == nil {
+			_, err = t.Exec(ctx, `INSERT INTO conflicts (org_id, memory_id, other_id, since, source, similarity) VALUES ($1, $2, $3, now(), 'vector', 0.9), ($1, $3, $2, now(), 'vector', 0.9)`, org, lamp.ID, kept.ID)
+		}
+		return err
+	}))
 	_, err = s.Forget(ctx, c, memory.ForgetRequest{Memory: lamp.Handle, Erase: true})
 	must(err)
 	sessions := session.New(s.Service, s.store)
@@ -243,4 +257,46 @@ func brokenOf(t *testing.T, s domain, org uuid.UUID) map[string][]string {
 		}
 	}
 	return out
+}
+
+// What erasures left at memories before they took all of it goes with the upgrade, for every tenant, and nothing else does.
+func TestLeftoversOfErasuresGo(t *testing.T) {
+	t.Parallel()
+	d := pgtest.NewDatabase(t)
+	s := serviceOn(t, d)
+	admin := d.ConnectAdmin(t)
+	one, two := filled(t, s, "one"), filled(t, s, "two")
+	left := func() (n int) {
+		t.Helper()
+		if err := admin.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM evidence) + (SELECT count(*) FROM conflicts)`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := left()
+	if _, err := admin.Exec(t.Context(), `
+		INSERT INTO evidence (org_id, memory_id, revision, version, ordinal, state) SELECT org_id, memory_id, 1, 1, 0, 'gone' FROM memories;
+		INSERT INTO conflicts (org_id, memory_id, other_id, since, source, similarity)
+			SELECT a.org_id, a.memory_id, b.memory_id, now(), 'vector', 1 FROM memories a JOIN memories b ON b.org_id = a.org_id AND b.memory_id <> a.memory_id`); err != nil {
+		t.Fatal(err)
+	}
+	var keep int
+	up, err := migrations.FS.ReadFile("00021_erased_leftovers.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.ConnectOwner(t).Exec(t.Context(), strings.SplitN(string(up), "-- +goose Down", 2)[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.QueryRow(t.Context(), `SELECT sum(n + n * (n - 1))::int FROM (SELECT count(*) AS n FROM memories WHERE status <> 'erased' GROUP BY org_id) k`).Scan(&keep); err != nil {
+		t.Fatal(err)
+	}
+	if n := left(); n != before+keep {
+		t.Errorf("%d rows are left, want the %d of what is not erased", n, before+keep)
+	}
+	for _, c := range []memory.Caller{one, two} {
+		if broken := brokenOf(t, s, c.Org)["erased"]; len(broken) > 0 {
+			t.Error(broken)
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/drift"
 	"github.com/stele-dev/stele/drift/evidence"
+	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/internal/postgres/pgtest"
 	"github.com/stele-dev/stele/internal/problem"
 	"github.com/stele-dev/stele/internal/secret"
@@ -31,6 +32,7 @@ var secretWords = []string{"quobblefrax", "zintharmole", "plivvenact", "drumquiz
 type domain struct {
 	*memory.Service
 	store *store.Store
+	db    *postgres.DB
 }
 
 // serviceOn is the domain on a test's database, with a master key of its own.
@@ -41,7 +43,7 @@ func serviceOn(t *testing.T, d pgtest.Database) domain {
 		t.Fatal(err)
 	}
 	own := store.New(d.DB, master)
-	return domain{memory.New(own, memory.Options{}), own}
+	return domain{memory.New(own, memory.Options{}), own, d.DB}
 }
 
 // fill writes one of everything into an organization.

@@ -241,9 +241,10 @@ func (t *tx) Erase(ctx context.Context, r *memory.Record, now time.Time) error {
 	b.Queue(`UPDATE memories SET title_hash = NULL, text_hash = '', term_count = 0, source_key = NULL, verify = false, disputed = false,
 			seen_commit = '', seen_branch = '', seen_tree = ''
 		WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
-	for _, table := range []string{"links", "memory_paths", "remarks"} {
+	for _, table := range []string{"links", "memory_paths", "remarks", "evidence", "conflicts"} {
 		b.Queue(`DELETE FROM `+table+` WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
 	}
+	b.Queue(`DELETE FROM conflicts WHERE org_id = $1 AND other_id = $2`, t.org, r.ID)
 	b.Queue(`UPDATE attachments SET path = '' WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID)
 	// Why somebody decided about it may quote it.
 	b.Queue(`UPDATE review_decisions SET note = NULL WHERE org_id = $1 AND note IS NOT NULL AND decision_id IN (
