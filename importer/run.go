@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -47,6 +48,37 @@ func ready(ctx context.Context, door Door, c memory.Caller, r memory.ImportReque
 		out <- prepared.Store
 	}()
 	return out
+}
+
+// calls gets so many calls ready, one ahead, in their order. It ends when the last that it began is ready.
+func calls(ctx context.Context, door Door, c memory.Caller, all int, request func(n int) memory.ImportRequest) iter.Seq2[int, call] {
+	return func(yield func(int, call) bool) {
+		var ahead <-chan call
+		for n := range all {
+			if n == 0 {
+				ahead = ready(ctx, door, c, request(0))
+			}
+			now := <-ahead
+			if ahead = nil; n+1 < all {
+				ahead = ready(ctx, door, c, request(n+1))
+			}
+			if !yield(n, now) {
+				if ahead != nil {
+					<-ahead
+				}
+				return
+			}
+		}
+	}
+}
+
+// request is the call that a batch makes.
+func request(records []Record, batch uuid.UUID, dry bool) memory.ImportRequest {
+	r := memory.ImportRequest{Batch: batch, DryRun: dry}
+	for _, rec := range records {
+		r.Records = append(r.Records, rec.ImportRecord)
+	}
+	return r
 }
 
 // Target is a project with the records that go there.
@@ -142,24 +174,11 @@ func Run(ctx context.Context, door Door, src Source, targets []Target, dry bool,
 	for _, t := range targets {
 		p := ProjectReport{Project: t.Name, Kinds: map[memory.Kind]int{}, Elements: map[string]int{}, Batch: uuid.Must(uuid.NewV7())}
 		all := batches(t.Records)
-		next := func(n int) <-chan call {
-			if n == len(all) {
-				return nil
-			}
-			r := memory.ImportRequest{Batch: p.Batch, DryRun: dry}
-			for _, rec := range all[n] {
-				r.Records = append(r.Records, rec.ImportRecord)
-			}
-			return ready(ctx, door, t.Caller, r)
-		}
-		ahead := next(0)
-		for n, batch := range all {
-			store := <-ahead
+		for n, store := range calls(ctx, door, t.Caller, len(all), func(n int) memory.ImportRequest { return request(all[n], p.Batch, dry) }) {
 			if failed = ctx.Err(); failed != nil {
-				ahead = nil
 				break
 			}
-			ahead = next(n + 1)
+			batch := all[n]
 			var answer memory.ImportResponse
 			if answer, failed = store(ctx); failed != nil {
 				break
@@ -184,9 +203,6 @@ func Run(ctx context.Context, door Door, src Source, targets []Target, dry bool,
 			if done += len(batch); progress != nil {
 				progress(done, total)
 			}
-		}
-		if ahead != nil {
-			<-ahead // it ends with this import
 		}
 		out.Projects = append(out.Projects, p)
 		if failed != nil {

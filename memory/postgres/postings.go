@@ -21,8 +21,8 @@ import (
 // A transaction that writes blocks holds their space, so nobody splits what another appends to.
 
 const (
-	// blockSize is how many numbers a block has that is left alone. Half of it is what the write of a common term copies on average, and a
-	// term that few memories have takes one row; measured among 64, 128 and 256.
+	// blockSize is how many numbers a block has that is left alone. Half of it is what the write of a common term copies on average, 256 bytes,
+	// and a term that few memories have takes one row.
 	blockSize = 128
 	// openBlock is the bound of the block that a list ends with.
 	openBlock = math.MaxInt32
@@ -114,7 +114,7 @@ func queuePostings(b *pgx.Batch, org uuid.UUID, postings []posting) {
 		n := len(terms) - 1
 		if n < 0 || spaces[n] != p.space || terms[n] != p.term {
 			spaces, terms = append(spaces, p.space), append(terms, p.term)
-			first, last = append(first, int32(i)), append(last, int32(i)) //nolint:gosec // of some hundred texts
+			first, last = append(first, int32(i)), append(last, int32(i))
 			n++
 		}
 		last[n]++

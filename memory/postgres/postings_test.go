@@ -35,7 +35,7 @@ func TestBlocksAreTheListsOfLiveMemories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := &listed{conn: conn, org: uuid.New(), next: 1, terms: map[int32][]int64{}, past: map[int32]bool{}}
 		// Many memories in few steps: what they have in common is decided by a draw of its own.
-		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)) //nolint:gosec // test data
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		t.Repeat(map[string]func(*rapid.T){
 			"append": func(t *rapid.T) {
 				x.add(random, rapid.SampledFrom([]int{1, 2, 16, 150, 500}).Draw(t, "memories"))
@@ -70,7 +70,7 @@ func TestBlocksOfOldMemoriesAreSplit(t *testing.T) {
 		x := &listed{conn: conn, org: uuid.New(), next: 1, terms: map[int32][]int64{}, past: map[int32]bool{}}
 		const n = 5 * blockSize
 		x.next = n + 1
-		seqs := rand.New(rand.NewPCG(1, 1)).Perm(n) //nolint:gosec // test data
+		seqs := rand.New(rand.NewPCG(1, 1)).Perm(n)
 		switch order {
 		case "newest first":
 			slices.SortFunc(seqs, func(a, b int) int { return b - a })
