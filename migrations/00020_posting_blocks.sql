@@ -8,7 +8,7 @@ CREATE TABLE posting_blocks (
     term     bigint NOT NULL,            -- keyed 64-bit hash of a word or tag
     upto     integer NOT NULL,           -- no number of the block is larger, and those of the next block are; 2147483647 in the last, which every list has
     df       integer NOT NULL DEFAULT 0, -- in the last block: how many memories are in the whole list
-    seqs     integer[] NOT NULL,         -- of live memories, each once, in any order; only the last block may be empty
+    seqs     integer[] NOT NULL CHECK (array_position(seqs, NULL) IS NULL), -- of live memories, each once, in any order; only the last block may be empty
     PRIMARY KEY (org_id, space_id, term, upto)
 ) WITH (fillfactor = 70, toast_tuple_target = 4096);
 -- Where it does not fit into its page, it is not worth compressing for the moment until it is split.
