@@ -312,6 +312,22 @@ func TestFewAreComparedExactly(t *testing.T) {
 	}
 }
 
+// More memories than are looked at first: what these reach leaves nothing out that belongs, whatever the standing of the others.
+func TestTheBarLeavesNothingOut(t *testing.T) {
+	t.Parallel()
+	for world := range uint64(30) {
+		r := rand.New(rand.NewPCG(world, 9))
+		w := newWorld(1, 2)
+		dimensions := 2 + r.IntN(40)
+		for i := range int32(500) {
+			w.put(1+i%2, draw(r, i+1, dimensions))
+		}
+		for range 20 {
+			w.check(t, w.ask(r, dimensions))
+		}
+	}
+}
+
 // A vector that has no direction, or another length than the others, is none.
 func TestOddVectors(t *testing.T) {
 	t.Parallel()

@@ -89,6 +89,7 @@ type part struct {
 	skip     bitset // dead, expired, or not admitted
 	sums     []int64
 	cosines  []float32 // about; of slots that are not skipped and have a vector
+	highs    []float32 // no relevance is higher; 0 of what is not wanted
 	question question
 	byVector bool
 }
@@ -229,7 +230,8 @@ func (p *part) keep(set bitset) {
 }
 
 // wanted tells whether the kind of a row is asked for.
-func (s *search) wanted() (of [256]bool) {
+func (s *search) wanted() []bool {
+	of := make([]bool, 256)
 	for i, k := range memory.Kinds {
 		of[i] = len(s.Narrow.Kinds) == 0 || slices.Contains(s.Narrow.Kinds, k)
 	}
@@ -296,45 +298,57 @@ func (s *search) match() {
 // hash finds the hash of a word of the query.
 func (s *search) hash(term string) int64 { return s.Hashes[slices.Index(s.Terms, term)] }
 
-// compare bounds the relevance of each memory, and keeps those that may be near and within Share of the best.
+// promising is how many memories beside those that are wanted are looked at before the others: what these reach rules out nearly all.
+const promising = 64
+
+// compare bounds the relevance of each memory, and keeps those that may be near, within Share of the best, and among the results that are
+// wanted or decide which these are.
 func (s *search) compare() {
-	wanted, narrow := s.wanted(), len(s.Narrow.Kinds) > 0
-	share := s.Share() * slack
-	best := 0.0 // of those that are sure to be near
-	meaning, words := s.Ranking.SemanticWeight, s.Ranking.LexicalWeight
-	perWeight := s.Words.Lexical(1)
+	wanted := s.wanted()
+	if len(s.Narrow.Kinds) == 0 {
+		wanted = nil
+	}
+	most := s.scores[:0] // the highest bounds
+	n := s.Limit + promising
 	for i := range s.parts {
-		p := &s.parts[i]
-		p.compare()
-		for slot := range p.rows {
-			if p.skip.has(slot) {
-				continue
+		s.parts[i].compare(s, wanted)
+		for _, high := range s.parts[i].highs {
+			if high := float64(high); high > last(most, n) {
+				most = among(most, n, high)
 			}
-			matched, byVector := p.sums[slot], p.byVector && p.vectors.has(slot)
-			cosine, off := 0.0, 0.0
-			if byVector {
-				cosine, off = float64(p.cosines[slot]), p.vectors.off(&p.question, slot)
-				// Most are far off, which is known before all of Near is asked.
-				if meaning*max(0, cosine+off)+words*float64(matched)*perWeight < share*best*slack {
-					continue
-				}
-			} else if matched == 0 {
-				continue
-			}
-			if narrow && !wanted[p.rows[slot].kind] {
-				continue
-			}
-			e := entry{part: i, slot: slot, matched: matched, byVector: byVector, cosine: cosine, off: off}
-			if !s.bound(&e) || e.high < share*best {
-				continue
-			}
-			best = max(best, e.low)
-			s.entries = append(s.entries, e)
 		}
 	}
-	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.high < share*best })
+	s.scores = most
+	first := last(most, n)
+	s.take(func(high float64, _ *row) bool { return high >= first })
+	w := s.weights()
+	b := s.reached(w, first)
+	least := w.leastRelevance(b, s.Share()*b.sureTop)
+	s.take(func(high float64, r *row) bool { return high < first && high >= least && b.open(w, r, high) })
+	share := s.Share() * slack
+	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.high < share*b.sureTop })
 	for i := range s.entries {
 		s.fill(&s.entries[i])
+	}
+}
+
+// take keeps what may be near, of the memories that are chosen by the bound of their relevance.
+func (s *search) take(chosen func(high float64, r *row) bool) {
+	for i := range s.parts {
+		p := &s.parts[i]
+		for slot, high := range p.highs {
+			if high == 0 || !chosen(float64(high), &p.rows[slot]) {
+				continue
+			}
+			e := entry{part: i, slot: slot, matched: p.sums[slot], byVector: p.byVector && p.vectors.has(slot)}
+			if e.byVector {
+				e.cosine, e.off = float64(p.cosines[slot]), p.vectors.off(&p.question, slot)
+			}
+			if s.bound(&e) {
+				e.row = p.rows[slot]
+				s.entries = append(s.entries, e)
+			}
+		}
 	}
 }
 
@@ -348,23 +362,33 @@ func (s *search) fill(e *entry) {
 // perPiece is how many slots one goroutine compares at a time: half a millisecond of what memory delivers.
 const perPiece = 8192
 
-// compare gives the cosines of all slots that are not skipped, on all processors where they are many.
-func (p *part) compare() {
-	if !p.byVector {
-		return
-	}
+// compare gives the cosines of all slots that are not skipped, and bounds their relevance, on all processors where they are many. What
+// is not wanted has no bound.
+func (p *part) compare(s *search, wanted []bool) {
 	p.cosines = slices.Grow(p.cosines[:0], len(p.rows))[:len(p.rows)]
-	piece := func(from int) {
-		for slot := from; slot < min(from+perPiece, len(p.rows)); slot++ {
-			if !p.skip.has(slot) && p.vectors.has(slot) {
-				p.cosines[slot] = float32(p.vectors.cosine(&p.question, slot))
-			}
+	p.highs = slices.Grow(p.highs[:0], len(p.rows))[:len(p.rows)]
+	meaning, words := s.Ranking.SemanticWeight, s.Ranking.LexicalWeight
+	perWeight := s.Words.Lexical(1)
+	bound := func(slot int) float64 {
+		matched := p.sums[slot]
+		byVector := p.byVector && p.vectors.has(slot)
+		switch {
+		case p.skip.has(slot) || !byVector && matched == 0 || wanted != nil && !wanted[p.rows[slot].kind]:
+			return 0
+		case byVector:
+			p.cosines[slot] = float32(p.vectors.cosine(&p.question, slot))
+			return meaning*max(0, float64(p.cosines[slot])+p.vectors.off(&p.question, slot)) + words*float64(matched)*perWeight
+		default:
+			return s.Ranking.Relevance(nil, s.Words.Lexical(matched))
 		}
 	}
+	const up = 1 + 1e-6 // a float32 keeps it a bound
 	var next atomic.Int64
 	work := func() {
 		for from := int(next.Add(perPiece)) - perPiece; from < len(p.rows); from = int(next.Add(perPiece)) - perPiece {
-			piece(from)
+			for slot := from; slot < min(from+perPiece, len(p.rows)); slot++ {
+				p.highs[slot] = float32(bound(slot) * up)
+			}
 		}
 	}
 	var others sync.WaitGroup
@@ -405,53 +429,98 @@ func (e *entry) evidence(off float64) memory.Evidence {
 // choose keeps what may be among the results that are wanted, or decide which these are: what may have the score of the last of
 // them, be the most relevant, or be the most held. Bounds on the best follow from bounds on each.
 func (s *search) choose() {
-	share := s.Share()
-	top, sureTop := 0.0, 0.0 // the most relevance is between these
-	for i := range s.entries {
-		top, sureTop = max(top, s.entries[i].high), max(sureTop, s.entries[i].low)
-	}
 	w := s.weights()
-	best, sureBest := 0.0, 0.0 // the most held is between these
-	for i := range s.entries {
-		e := &s.entries[i]
-		debit := w.debit(&e.row)
-		best = max(best, e.high*debit)
-		if e.low >= share*top {
-			sureBest = max(sureBest, e.low*debit)
-		}
-	}
-	// The first bound costs little and leaves out most.
-	s.scores = s.scores[:0]
-	for i := range s.entries {
-		if e := &s.entries[i]; e.low >= share*top && e.low > 0 {
-			s.scores = append(s.scores, w.least(&e.row, e.low, best))
-		}
-	}
-	least := largest(s.scores, s.Limit) // of the last result that is wanted
+	b := s.reached(w, 0)
 	kept := s.entries[:0]
 	for _, e := range s.entries {
-		if w.most(&e.row, e.high, sureBest) >= least*slack || e.high >= sureTop || e.high*w.debit(&e.row) >= sureBest {
+		if b.open(w, &e.row, e.high) {
 			kept = append(kept, e)
 		}
 	}
 	s.entries = kept
-	// The second takes age into account.
+	// Age is taken into account now.
+	share := s.Share()
 	s.scores = s.scores[:0]
 	for i := range s.entries {
-		if e := &s.entries[i]; e.low >= share*top && e.low > 0 {
-			s.scores = append(s.scores, s.score(e, e.low, best))
+		if e := &s.entries[i]; e.low >= share*b.top && e.low > 0 {
+			s.scores = append(s.scores, s.score(e, e.low, b.best))
 		}
 	}
-	least = max(least, largest(s.scores, s.Limit))
+	b.least = max(b.least, largest(s.scores, s.Limit))
 	for _, e := range s.entries {
-		if s.score(&e, e.high, sureBest) >= least*slack || e.high >= sureTop || e.high*w.debit(&e.row) >= sureBest {
+		if s.score(&e, e.high, b.sureBest) >= b.least*slack || b.decides(w, &e.row, e.high) {
 			s.open = append(s.open, e)
 		}
 	}
 	if !s.ByVector() { // all of it is exact
-		s.open = slices.DeleteFunc(s.open, func(e entry) bool { return e.high < share*top })
-		s.Best = sureBest
+		s.open = slices.DeleteFunc(s.open, func(e entry) bool { return e.high < share*b.top })
+		s.Best = b.sureBest
 	}
+}
+
+// bar is what others must reach, as far as it is known.
+type bar struct {
+	top, sureTop   float64 // the most relevance is between these
+	best, sureBest float64 // the most held is between these
+	least          float64 // the score of the last result that is wanted is no lower
+}
+
+// reached gives the bar that the entries set, where all others that count have less relevance than rest. The score of each is bounded by
+// what costs little.
+func (s *search) reached(w *weights, rest float64) (b bar) {
+	share := s.Share()
+	b.top, b.best = rest, rest*w.maxDebit()
+	for i := range s.entries {
+		b.top, b.sureTop = max(b.top, s.entries[i].high), max(b.sureTop, s.entries[i].low)
+	}
+	for i := range s.entries {
+		e := &s.entries[i]
+		debit := w.debit(&e.row)
+		b.best = max(b.best, e.high*debit)
+		if e.low >= share*b.top {
+			b.sureBest = max(b.sureBest, e.low*debit)
+		}
+	}
+	s.scores = s.scores[:0]
+	for i := range s.entries {
+		if e := &s.entries[i]; e.low >= share*b.top && e.low > 0 {
+			s.scores = append(s.scores, w.least(&e.row, e.low, b.best))
+		}
+	}
+	b.least = largest(s.scores, s.Limit)
+	return b
+}
+
+// open tells whether a memory may be among the results that are wanted, or decide which these are.
+func (b *bar) open(w *weights, r *row, high float64) bool {
+	return w.most(r, high, b.sureBest) >= b.least*slack || b.decides(w, r, high)
+}
+
+// decides tells whether a memory may be the most relevant or the most held.
+func (b *bar) decides(w *weights, r *row, high float64) bool {
+	return high >= b.sureTop || high*w.debit(r) >= b.sureBest
+}
+
+// leastRelevance is what a memory must have to be open by any standing, and to be within the share of the best.
+func (w *weights) leastRelevance(b bar, share float64) float64 {
+	kind := w.lowest
+	for _, k := range w.kinds {
+		kind = max(kind, k)
+	}
+	most := func(relevance float64) float64 {
+		held := relevance * w.maxDebit()
+		share := w.share(held, b.sureBest)
+		return held * (w.lowest + share*(kind-w.lowest)) * max(w.FreshnessRest, w.FreshnessRest+share*(1-w.FreshnessRest)) * (1 + max(0, w.CitationGain))
+	}
+	low, high := 0.0, min(b.sureTop, b.sureBest/w.maxDebit()) // it is between these, since more relevance never lowers a score
+	for range 30 {
+		if middle := (low + high) / 2; most(middle) < b.least*slack {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return max(low, share) * slack
 }
 
 // score is that of a memory with some relevance, where best is the most held.
@@ -599,6 +668,11 @@ func (w *weights) debit(r *row) float64 {
 		d *= w.Unreviewed
 	}
 	return d
+}
+
+// maxDebit is the most that it can be.
+func (w *weights) maxDebit() float64 {
+	return max(1, w.Ignored) * max(1, w.Doubt) * max(1, w.Unreviewed)
 }
 
 // most bounds the score from above where the most held is at least best.
