@@ -258,7 +258,11 @@ type answer struct {
 // find ranks, loads and cuts to the budget.
 func (a *answer) find(ctx context.Context, keys []SpaceKey) error {
 	a.out = RecallResponse{Results: []Result{}, Index: []IndexEntry{}}
-	spaces, err := a.view.SearchedSpaces(ctx, keys)
+	look := a.view.SearchedSpaces
+	if a.request.AsOf != nil {
+		look = a.view.Spaces // what was is read from the logs
+	}
+	spaces, err := look(ctx, keys)
 	if err != nil {
 		return err
 	}

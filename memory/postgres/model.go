@@ -316,14 +316,21 @@ func (t *tx) SaveDecisions(_ context.Context, project uuid.UUID, source string, 
 	return nil
 }
 
+// attachedToElements gives the live memories attached to elements, at an instant when one is given: each element is looked up, since
+// in the order asked for, with sorting off (bySeqOnly), all attachments of the organization would be read.
+const attachedToElements = `
+	SELECT DISTINCT a.memory_id FROM unnest($2::uuid[]) AS e (element_id)
+	CROSS JOIN LATERAL (SELECT memory_id, attached_at FROM attachments
+		WHERE org_id = $1 AND element_id = e.element_id AND detached_at IS NULL OFFSET 0) a
+	CROSS JOIN LATERAL (SELECT status FROM memories WHERE org_id = $1 AND memory_id = a.memory_id OFFSET 0) m
+	WHERE m.status = 'live' AND ($3::timestamptz IS NULL OR a.attached_at = $3) ORDER BY 1`
+
 // AttachedTo lists the live memories attached to any of the elements.
 func (t *tx) AttachedTo(ctx context.Context, elements []uuid.UUID) ([]uuid.UUID, error) {
 	if len(elements) == 0 {
 		return nil, nil
 	}
-	rows, err := t.tx.Query(ctx, `
-		SELECT DISTINCT a.memory_id FROM attachments a JOIN memories m ON m.org_id = a.org_id AND m.memory_id = a.memory_id
-		WHERE a.org_id = $1 AND a.element_id = ANY ($2) AND a.detached_at IS NULL AND m.status = 'live' ORDER BY 1`, t.org, elements)
+	rows, err := t.tx.Query(ctx, attachedToElements, t.org, elements, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -133,8 +133,7 @@ func (v *view) States(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]revie
 
 // AttachedAt gives the live memories that were attached to one of the elements at an instant.
 func (v *view) AttachedAt(ctx context.Context, elements []uuid.UUID, at time.Time) ([]uuid.UUID, error) {
-	rows, err := v.tx.Query(ctx, `SELECT DISTINCT a.memory_id FROM attachments a JOIN memories m ON m.org_id = a.org_id AND m.memory_id = a.memory_id AND m.status = 'live'
-		WHERE a.org_id = $1 AND a.element_id = ANY ($2) AND a.attached_at = $3 AND a.detached_at IS NULL ORDER BY 1`, v.org, elements, at)
+	rows, err := v.tx.Query(ctx, attachedToElements, v.org, elements, at)
 	if err != nil {
 		return nil, err
 	}

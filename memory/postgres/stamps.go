@@ -133,15 +133,20 @@ func (v *view) Owed(ctx context.Context, project uuid.UUID) ([]memory.OwedDoubt,
 	})
 }
 
+// openDoubts is written as recordDoubts is.
+const openDoubts = `
+	SELECT d.doubt_id, d.memory_id, d.cause, s.element_id, coalesce(s.moved, false) FROM unnest($2::uuid[]) AS i (memory_id)
+	CROSS JOIN LATERAL (SELECT doubt_id, memory_id, cause, since, stamp_id FROM doubts
+		WHERE org_id = $1 AND memory_id = i.memory_id AND cleared_at IS NULL AND cause <> 'disputed' ORDER BY since OFFSET 0) d
+	LEFT JOIN LATERAL (SELECT element_id, moved FROM stamps WHERE org_id = $1 AND stamp_id = d.stamp_id OFFSET 0) s ON true
+	ORDER BY d.memory_id, d.since, d.doubt_id`
+
 // OpenDoubts lists the open doubts of memories, disputes apart.
 func (v *view) OpenDoubts(ctx context.Context, ids []uuid.UUID) ([]memory.OpenDoubt, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	rows, err := v.tx.Query(ctx, `SELECT d.doubt_id, d.memory_id, d.cause, s.element_id, coalesce(s.moved, false)
-		FROM doubts d LEFT JOIN stamps s ON s.org_id = d.org_id AND s.stamp_id = d.stamp_id
-		WHERE d.org_id = $1 AND d.memory_id = ANY ($2) AND d.cleared_at IS NULL AND d.cause <> 'disputed'
-		ORDER BY d.memory_id, d.since, d.doubt_id`, v.org, ids)
+	rows, err := v.tx.Query(ctx, openDoubts, v.org, ids)
 	if err != nil {
 		return nil, err
 	}
