@@ -31,8 +31,9 @@ const (
 	rollbackTimeout = 5 * time.Second      // a rollback slower than this means the connection is lost
 )
 
-// InOrg runs fn in a transaction that sees and writes only what belongs to the organization. It is the only way to a
-// tenant's rows: row-level security shows none to a transaction that names no organization.
+// InOrg runs fn in a transaction that sees and writes only what belongs to the organization. It and Batch are the only ways to a
+// tenant's rows: row-level security shows none to a transaction that names no organization. The transaction begins with the first
+// thing that fn asks.
 //
 // The transaction commits when fn returns nil and is rolled back when fn returns an error or panics, also when ctx is
 // done by then. When it lost against a concurrent one (Retryable), or its connection before it was to commit, fn is run
