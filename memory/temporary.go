@@ -20,7 +20,7 @@ var passing = wordsOf(
 	`(?:until|till) (?:next )?(?:mon|tues|wednes|thurs|fri|satur|sun)day`,
 	`(?:until|till) (?:tomorrow|tonight|next (?:week|month|release|sprint)|the next release|further notice)`, `next (?:week|sprint)`, `work in progress`, `wip`,
 	`(?:pr|mr|pull request|merge request) ?[#!]?\d+`,
-	`attualmente`, `per ora`, `per adesso`, `al momento`, `oggi`, `stasera`, `domani`, `questa settimana`, `questo mese`, //nolint:misspell // Italian
+	`attualmente`, `per ora`, `per adesso`, `al momento`, `oggi`, `stasera`, `domani`, `questa settimana`, `questo mese`,
 	`fino a (?:lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|domani)`,
 	`temporaneamente`, `provvisoriamente`,
 )
@@ -31,7 +31,7 @@ var lastingAfter = map[string]*regexp.Regexp{
 	"temporary": regexp.MustCompile(`(?i)^(?:files?|tables?|director(?:y|ies)|folders?|credentials?|tokens?|passwords?|variables?|storage|buffers?|objects?|redirects?|` +
 		`failures?|errors?|keys?|urls?|links?|names?|paths?|index(?:es)?|copy|copies|views?)\b`),
 	"at the moment": regexp.MustCompile(`(?i)^(?:of|when|that|the|a|an|it)\b`),
-	"al momento":    regexp.MustCompile(`(?i)^(?:del|della|dello|dell|dei|delle|di|in)\b`), //nolint:misspell // Italian
+	"al momento":    regexp.MustCompile(`(?i)^(?:del|della|dello|dell|dei|delle|di|in)\b`),
 }
 
 // passingParts are such words of languages written without spaces, or with endings: Chinese, Japanese, Korean. 当前, 現在 and 현재 are not
@@ -56,7 +56,7 @@ var inlineCode = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
 var passingWords = []string{
 	"for now", "currently", "right now", "moment", "time being", "tempora", "today", "tonight", "tomorrow", "this week", "this month", "this quarter",
 	"this sprint", "this morning", "this afternoon", "this evening", "until ", "till ", "next week", "next sprint", "work in progress", "wip",
-	"attualmente", "per ora", "per adesso", "oggi", "stasera", "domani", "questa settimana", "questo mese", "fino a ", "provvisoriamente", //nolint:misspell // Italian
+	"attualmente", "per ora", "per adesso", "oggi", "stasera", "domani", "questa settimana", "questo mese", "fino a ", "provvisoriamente",
 }
 
 // mayPass tells whether it is worth looking for passing in a text, given in lower case.

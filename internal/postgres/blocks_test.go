@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"slices"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -22,7 +21,7 @@ func TestPostingsBecomeBlocks(t *testing.T) {
 			delete(before, name)
 		}
 	}
-	if _, err := postgres.MigrateFS(t.Context(), d.Owner, fstest.MapFS(before)); err != nil {
+	if _, err := postgres.MigrateFS(t.Context(), d.Owner, before); err != nil {
 		t.Fatal(err)
 	}
 	admin := d.ConnectAdmin(t)
@@ -88,7 +87,7 @@ func TestPostingsBecomeBlocks(t *testing.T) {
 				var want []int32
 				blocks := []int{}
 				for i := range n {
-					want = append(want, int32(3*(i+1))+int32(space)) //nolint:gosec // some hundred
+					want = append(want, int32(3*(i+1))+int32(space))
 				}
 				for left := n; left > 0; left -= 128 {
 					blocks = append(blocks, min(left, 128))
