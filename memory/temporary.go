@@ -20,7 +20,7 @@ var passing = wordsOf(
 	`(?:until|till) (?:next )?(?:mon|tues|wednes|thurs|fri|satur|sun)day`,
 	`(?:until|till) (?:tomorrow|tonight|next (?:week|month|release|sprint)|the next release|further notice)`, `next (?:week|sprint)`, `work in progress`, `wip`,
 	`(?:pr|mr|pull request|merge request) ?[#!]?\d+`,
-	`attualmente`, `per ora`, `per adesso`, `al momento`, `oggi`, `stasera`, `domani`, `questa settimana`, `questo mese`,
+	`attualmente`, `per ora`, `per adesso`, `al momento`, `oggi`, `stasera`, `domani`, `questa settimana`, `questo mese`, //nolint:misspell // Italian
 	`fino a (?:lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|domani)`,
 	`temporaneamente`, `provvisoriamente`,
 )
@@ -31,7 +31,7 @@ var lastingAfter = map[string]*regexp.Regexp{
 	"temporary": regexp.MustCompile(`(?i)^(?:files?|tables?|director(?:y|ies)|folders?|credentials?|tokens?|passwords?|variables?|storage|buffers?|objects?|redirects?|` +
 		`failures?|errors?|keys?|urls?|links?|names?|paths?|index(?:es)?|copy|copies|views?)\b`),
 	"at the moment": regexp.MustCompile(`(?i)^(?:of|when|that|the|a|an|it)\b`),
-	"al momento":    regexp.MustCompile(`(?i)^(?:del|della|dello|dell|dei|delle|di|in)\b`),
+	"al momento":    regexp.MustCompile(`(?i)^(?:del|della|dello|dell|dei|delle|di|in)\b`), //nolint:misspell // Italian
 }
 
 // passingParts are such words of languages written without spaces, or with endings: Chinese, Japanese, Korean. 当前, 現在 and 현재 are not
