@@ -159,9 +159,9 @@ func text(s string) string {
 // special are the characters with a meaning in globs.
 const special = "*?{}["
 
-// otherCharacter stands for one character that cannot be written: any but the special ones. A plain ? would cover folders that are
-// called the same but for such a one, as exactly as their own patterns do.
-const otherCharacter = "[^" + special + "]"
+// otherCharacter stands for one character that cannot be written: any but the special ones and those that pattern writes, as far as a
+// class can name them. A wider one would cover folders that are called the same but for such a one, as exactly as their own patterns do.
+const otherCharacter = "[^" + special + "A-Za-z0-9_.+@=()]"
 
 // pattern makes a path a binding that means it and can be written in a property. What is special in a glob becomes a class of one
 // character, which means it alone. What a property or the language would read otherwise becomes otherCharacter. What begins with a
