@@ -94,8 +94,9 @@ func TestRetentionPlans(t *testing.T) {
 	}{
 		{"sessions", endedSessions, []string{"work_sessions_age", "work_sessions_outcomes", "follow_ups_"}, nil},
 		{"follow-ups", closedFollowUps, []string{"follow_ups_age", "follow_ups_pkey"}, nil},
-		// Here all doubts are open and made by stamps: reading them as a whole is right as soon as others keep the vacuum from marking pages.
-		{"runs with effects", staleRuns, []string{"drift_runs_effective", "drift_runs_pkey", "doubts_stamp"}, []string{"SET LOCAL enable_seqscan = off"}},
+		// Two indexes have the open doubts alone. Here all are open: reading them as a whole is right as soon as others keep the vacuum from
+		// marking pages.
+		{"runs with effects", staleRuns, []string{"drift_runs_effective", "drift_runs_pkey", "using doubts_"}, []string{"SET LOCAL enable_seqscan = off"}},
 		{"other runs", idleRuns, []string{"drift_runs_age", "drift_runs_newest", "drift_runs_pkey"}, nil},
 		{"models", decidedModels, []string{"held_models_age", "held_models_pkey"}, nil},
 		// So small a table is read as a whole for good reason.
