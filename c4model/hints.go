@@ -117,18 +117,43 @@ func (h *hints) property(e Element, name string, believeWords bool) {
 	}
 }
 
-// listed splits a property that holds several paths. A comma within braces belongs to a glob.
+// listed splits a property that holds several paths. A comma within braces or a class belongs to a glob, and so does a brace in a class:
+// it is an ordinary character there.
 func listed(value string) []string {
-	depth := 0
-	return strings.FieldsFunc(value, func(r rune) bool {
-		switch r {
-		case '{':
-			depth++
-		case '}':
-			depth--
+	depth, class := 0, 0 // class is where the class at hand ends
+	var out []string
+	from := 0
+	add := func(path string) {
+		if path != "" {
+			out = append(out, path)
 		}
-		return r == ';' || r == '\n' || r == ',' && depth <= 0
-	})
+	}
+	for i, r := range value {
+		switch {
+		case i < class:
+			continue
+		case r == '[':
+			class = i + max(0, classEnd(value[i:]))
+		case r == '{':
+			depth++
+		case r == '}':
+			depth--
+		case r == ';' || r == '\n' || r == ',' && depth <= 0:
+			add(value[from:i])
+			from = i + 1
+		}
+	}
+	add(value[from:])
+	return out
+}
+
+// classEnd is where the class ends that a text begins with; -1 when it is none.
+func classEnd(text string) int {
+	end := strings.IndexByte(text, ']')
+	if end < 0 || strings.ContainsAny(text[:end], "/;\n") {
+		return -1
+	}
+	return end
 }
 
 // link takes a link for a path when it points inside the repository; any other link is just a link.

@@ -18,6 +18,10 @@ func TestListedKeepsBraces(t *testing.T) {
 		"a, b; c\nd":            {"a", " b", " c", "d"},
 		"/internal/{a,b},cmd/x": {"/internal/{a,b}", "cmd/x"},
 		"a},b":                  {"a}", "b"},
+		"/a[{]b, /src":          {"/a[{]b", " /src"},
+		"/a[,;]b, /a[}, c":      {"/a[", "]b", " /a[}", " c"},
+		"[,]/{x,[}],y},z":       {"[,]/{x,[}],y}", "z"},
+		"a[b,c[/]d,e":           {"a[b", "c[/]d", "e"},
 	} {
 		if got := listed(value); !cmp.Equal(got, want) {
 			t.Errorf("listed(%q) = %q, want %q", value, got, want)
