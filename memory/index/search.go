@@ -327,9 +327,6 @@ func (s *search) compare() {
 	s.take(func(high float64, r *row) bool { return high < first && high >= least && b.open(w, r, high) })
 	share := s.Share() * slack
 	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.high < share*b.sureTop })
-	for i := range s.entries {
-		s.fill(&s.entries[i])
-	}
 }
 
 // take keeps what may be near, of the memories that are chosen by the bound of their relevance.
@@ -345,7 +342,7 @@ func (s *search) take(chosen func(high float64, r *row) bool) {
 				e.cosine, e.off = float64(p.cosines[slot]), p.vectors.off(&p.question, slot)
 			}
 			if s.bound(&e) {
-				e.row = p.rows[slot]
+				s.fill(&e)
 				s.entries = append(s.entries, e)
 			}
 		}
@@ -365,7 +362,9 @@ const perPiece = 8192
 // compare gives the cosines of all slots that are not skipped, and bounds their relevance, on all processors where they are many. What
 // is not wanted has no bound.
 func (p *part) compare(s *search, wanted []bool) {
-	p.cosines = slices.Grow(p.cosines[:0], len(p.rows))[:len(p.rows)]
+	if p.byVector {
+		p.cosines = slices.Grow(p.cosines[:0], len(p.rows))[:len(p.rows)]
+	}
 	p.highs = slices.Grow(p.highs[:0], len(p.rows))[:len(p.rows)]
 	meaning, words := s.Ranking.SemanticWeight, s.Ranking.LexicalWeight
 	perWeight := s.Words.Lexical(1)

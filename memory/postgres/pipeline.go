@@ -197,7 +197,7 @@ func (p *pipeline) Query(ctx context.Context, sql string, args ...any) (pgx.Rows
 // QueryRow sends what was collected, then the query.
 func (p *pipeline) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	if err := p.flush(ctx); err != nil {
-		return failedRow{err}
+		return postgres.RowOf(nil, err)
 	}
 	return p.Tx.QueryRow(ctx, sql, args...)
 }
@@ -209,8 +209,3 @@ func (p *pipeline) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 	}
 	return p.Tx.SendBatch(ctx, b)
 }
-
-// failedRow is the row of a query that could not be sent.
-type failedRow struct{ err error }
-
-func (f failedRow) Scan(...any) error { return f.err }

@@ -116,19 +116,19 @@ func recallPlans(t *testing.T, analyzed bool) {
 		{"texts there before", sameTexts, []string{"memories_text"}, []string{writePlans}},
 		{"titles there before", titlesTaken, []string{"memories_title"}, []string{writePlans}},
 		{"rank with kinds", rank(func(q *rankQuery) { q.Narrow.Kinds = memory.Kinds }), []string{"memories_seq"}, nil},
-		{"records", recordRows, []string{"Index Scan using memories_pkey", "memory_versions_pkey"}, []string{byKey}},
-		{"paths of records", recordPaths, []string{"memory_paths_pkey", "AND (memory_id = i.memory_id)"}, []string{byKey}},
-		{"doubts of records", recordDoubts, []string{"doubts_memory", "AND (memory_id = i.memory_id)"}, []string{byKey}},
-		{"links of records", recordLinks, []string{"links_pkey", "AND (memory_id = i.memory_id)"}, []string{byKey}},
+		{"records", recordRows, []string{"Index Scan using memories_pkey", "memory_versions_pkey"}, []string{lookUps}},
+		{"paths of records", recordPaths, []string{"memory_paths_pkey", "AND (memory_id = i.memory_id)"}, []string{lookUps}},
+		{"doubts of records", recordDoubts, []string{"doubts_memory", "AND (memory_id = i.memory_id)"}, []string{lookUps}},
+		{"links of records", recordLinks, []string{"links_pkey", "AND (memory_id = i.memory_id)"}, []string{lookUps}},
 		{"open doubts", openDoubts, []string{"doubts_memory", "AND (memory_id = i.memory_id)"}, []string{writePlans}},
 		{"attached to elements", attachedToElements, []string{"attachments_element", "memories_pkey"}, []string{writePlans}},
-		{"elements of records", recordElements, []string{"attachments_pkey", "elements_pkey"}, []string{byKey}},
+		{"elements of records", recordElements, []string{"attachments_pkey", "elements_pkey"}, []string{lookUps}},
 		{"changes", changesSince, []string{"memory_changes_xid", "AND (xid < "}, nil},
 		{"attached, without their numbers", attachedMemories, []string{"Index Only Scan using attachments_element"}, nil},
-		{"memories of an index", residentMemories, []string{"memories_seq", "memory_terms_pkey", "vectors_pkey"}, []string{byKey}}, // there are no vectors yet
-		{"some vectors", cosinesAmong, []string{"vectors_pkey"}, []string{byKey}},
-		{"traits", traitsByID, []string{"memories_pkey", "memory_terms_pkey", "vectors_pkey"}, []string{byKey}},
-		{"traits of numbers", traitsAmong, []string{"memory_terms_pkey", "vectors_pkey"}, []string{byKey}},
+		{"memories of an index", residentMemories, []string{"memories_seq", "memory_terms_pkey", "vectors_pkey"}, []string{lookUps}}, // there are no vectors yet
+		{"some vectors", cosinesAmong, []string{"vectors_pkey"}, []string{lookUps}},
+		{"traits", traitsByID, []string{"memories_pkey", "memory_terms_pkey", "vectors_pkey"}, []string{lookUps}},
+		{"traits of numbers", traitsAmong, []string{"memory_terms_pkey", "vectors_pkey"}, []string{lookUps}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

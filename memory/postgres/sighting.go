@@ -22,13 +22,9 @@ const changesSince = `
 // spacesSeen counts the spaces of a list that the transaction sees.
 const spacesSeen = `SELECT count(*)::int FROM spaces WHERE org_id = $1 AND space_id = ANY ($2)`
 
-// byKey keeps what is left for the database at its indexes: a plan that was made while a table was empty would read all of it later.
-const byKey = `SELECT ` + byKeySetting
-
-const byKeySetting = `set_config('enable_seqscan', 'off', true)`
-
-// lookUps begins lookups by key, and tells the moment of the transaction.
-const lookUps = readMoment + `, ` + plannerSettings + `, ` + byKeySetting
+// lookUps begins lookups by key, and tells the moment of the transaction. What is left for the database stays at its indexes: a plan that
+// was made while a table was empty would read all of it later.
+const lookUps = readMoment + `, ` + plannerSettings + `, set_config('enable_seqscan', 'off', true)`
 
 // nameOfOrg is a space by its key.
 type nameOfOrg struct {
@@ -188,15 +184,16 @@ func (v *view) refresh(ctx context.Context, in []*resident, spaces []int32) (ok 
 	behind := make([]bool, len(in))
 	for i, r := range in {
 		k := slices.Index(s.in, r)
+		if behind[i] = !r.at.Load().covers(s.now); !behind[i] {
+			continue // this search or another was here
+		}
 		if s.from[k].life != s.now.life || len(s.changed[k]) > fewChanges+r.Live()/4 {
 			v.residents.drop(spaceOfOrg{v.org, spaces[i]}, r)
 			ok = false
 			continue
 		}
-		if behind[i] = !r.at.Load().covers(s.now); behind[i] {
-			for _, seq := range s.changed[k] {
-				read, seqs = append(read, spaces[i]), append(seqs, seq)
-			}
+		for _, seq := range s.changed[k] {
+			read, seqs = append(read, spaces[i]), append(seqs, seq)
 		}
 	}
 	if !ok {
