@@ -5,6 +5,9 @@ type bitset []uint64
 
 func (b bitset) has(i int) bool { return i>>6 < len(b) && b[i>>6]>>(i&63)&1 != 0 }
 
+// perWord is how many slots a word of a set is about.
+const perWord = 64
+
 // set adds a slot; the set must be long enough.
 func (b bitset) set(i int) { b[i>>6] |= 1 << (i & 63) }
 

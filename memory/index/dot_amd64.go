@@ -2,24 +2,26 @@ package index
 
 import "golang.org/x/sys/cpu"
 
-// dot multiplies two vectors of one length, a multiple of lanes. GODEBUG=cpu.avx2=off takes the fast form away.
-var dot = fastest()
+// dots multiplies numbers, a multiple of lanes, with each of len(products) vectors of halves, which follow each other. GODEBUG=cpu.avx2=off
+// takes the fast form away.
+var dots = fastest()
 
-func fastest() func([]int16, []int8) int32 {
+func fastest() func([]int8, []uint8, []int32) {
 	if cpu.X86.HasAVX2 {
-		return dotLanes
+		return dotsLanes
 	}
-	return dotPortable
+	return dotsPortable
 }
 
-// dotAVX2 multiplies n numbers, a multiple of lanes and at least one.
+// dotsAVX2 multiplies blocks × lanes numbers with vectors; both counts are at least one.
 //
 //go:noescape
-func dotAVX2(n int, a *int16, b *int8) int32
+func dotsAVX2(blocks, vectors int, numbers *int8, halves *uint8, products *int32)
 
-func dotLanes(a []int16, b []int8) int32 {
-	if n := len(a); n > 0 && n%lanes == 0 && n <= len(b) {
-		return dotAVX2(n, &a[0], &b[0])
+func dotsLanes(numbers []int8, halves []uint8, products []int32) {
+	if n := len(numbers); n > 0 && n%lanes == 0 && len(products) > 0 && len(products)*n/2 <= len(halves) {
+		dotsAVX2(n/lanes, len(products), &numbers[0], &halves[0], &products[0])
+		return
 	}
-	return dotPortable(a, b)
+	dotsPortable(numbers, halves, products)
 }

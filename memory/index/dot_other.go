@@ -2,5 +2,5 @@
 
 package index
 
-// dot multiplies two vectors of one length.
-var dot = dotPortable
+// dots multiplies numbers with each of len(products) vectors of halves, which follow each other.
+var dots = dotsPortable

@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"math"
 	"math/bits"
 	"runtime"
 	"slices"
@@ -88,8 +89,9 @@ type part struct {
 	id       int32
 	skip     bitset // dead, expired, or not admitted
 	sums     []int64
-	cosines  []float32 // about; of slots that are not skipped and have a vector
 	highs    []float32 // no relevance is higher; 0 of what is not wanted
+	tops     []float32 // by word of a bitset: no high of it is higher
+	sharp    bitset    // slots whose high is of the whole vector, not of a glance at it
 	question question
 	byVector bool
 }
@@ -101,6 +103,7 @@ type entry struct {
 	slot      int
 	place     Place
 	row       row
+	standing  standing
 	distance  int
 	matched   int64
 	cosine    float64
@@ -255,15 +258,15 @@ func (s *search) browse() {
 	for i := range s.parts {
 		p := &s.parts[i]
 		for slot := len(p.rows) - 1; slot >= 0; slot-- {
-			r := &p.rows[slot]
-			if !wanted[r.kind] || p.skip.has(slot) {
+			st := &p.standings[slot]
+			if !wanted[st.kind] || p.skip.has(slot) {
 				continue
 			}
-			score := w.kinds[r.kind] * w.debit(r) * w.cited(r)
+			score := w.kinds[st.kind] * w.debit(st) * w.cited(st)
 			if score*newest < last(best, s.Limit)*slack {
 				continue
 			}
-			score *= w.FreshnessFactor(s.At.Sub(time.UnixMicro(r.confirmed)))
+			score *= w.FreshnessFactor(s.At.Sub(time.UnixMicro(st.confirmed)))
 			if score >= last(best, s.Limit)*slack {
 				found = append(found, browsed{i, slot, score})
 				best = among(best, s.Limit, score)
@@ -304,46 +307,70 @@ const promising = 64
 // compare bounds the relevance of each memory, and keeps those that may be near, within Share of the best, and among the results that are
 // wanted or decide which these are.
 func (s *search) compare() {
-	wanted := s.wanted()
-	if len(s.Narrow.Kinds) == 0 {
-		wanted = nil
-	}
-	most := s.scores[:0] // the highest bounds
-	n := s.Limit + promising
 	for i := range s.parts {
-		s.parts[i].compare(s, wanted)
-		for _, high := range s.parts[i].highs {
-			if high := float64(high); high > last(most, n) {
-				most = among(most, n, high)
-			}
-		}
+		s.parts[i].glance(s)
 	}
-	s.scores = most
-	first := last(most, n)
-	s.take(func(high float64, _ *row) bool { return high >= first })
+	first := s.highest(s.Limit+promising, true)
+	if s.ByVector() {
+		// The most promising at a glance are looked at in full, then all that may have as much as the better half of them.
+		s.sharpen(first)
+		first = s.highest(s.Limit+promising/2, false)
+		s.sharpen(first)
+	}
+	s.take(first, math.Inf(1), nil)
 	w := s.weights()
 	b := s.reached(w, first)
 	least := w.leastRelevance(b, s.Share()*b.sureTop)
-	s.take(func(high float64, r *row) bool { return high < first && high >= least && b.open(w, r, high) })
+	s.take(least, first, func(high float64, st *standing) bool { return b.open(w, st, high) })
 	share := s.Share() * slack
 	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.high < share*b.sureTop })
 }
 
-// take keeps what may be near, of the memories that are chosen by the bound of their relevance.
-func (s *search) take(chosen func(high float64, r *row) bool) {
+// highest gives the n-th highest bound, with those of a glance or without; 0 when there are fewer.
+func (s *search) highest(n int, glanced bool) float64 {
+	most := s.scores[:0]
 	for i := range s.parts {
 		p := &s.parts[i]
-		for slot, high := range p.highs {
-			if high == 0 || !chosen(float64(high), &p.rows[slot]) {
+		for word, top := range p.tops {
+			if float64(top) <= last(most, n) {
 				continue
 			}
-			e := entry{part: i, slot: slot, matched: p.sums[slot], byVector: p.byVector && p.vectors.has(slot)}
-			if e.byVector {
-				e.cosine, e.off = float64(p.cosines[slot]), p.vectors.off(&p.question, slot)
+			for i, high := range p.word(word) {
+				if high := float64(high); high > last(most, n) && (glanced || !p.glanced(word*perWord+i)) {
+					most = among(most, n, high)
+				}
 			}
-			if s.bound(&e) {
-				s.fill(&e)
-				s.entries = append(s.entries, e)
+		}
+	}
+	s.scores = most
+	return last(most, n)
+}
+
+// take keeps what may be near, of the memories whose bound is at least one number and below another, and that are chosen by it; nil
+// chooses all.
+func (s *search) take(least, below float64, chosen func(high float64, st *standing) bool) {
+	for n := range s.parts {
+		p := &s.parts[n]
+		wanted := func(slot int, high float64) bool {
+			return high >= least && high < below && (chosen == nil || chosen(high, &p.standings[slot]))
+		}
+		for word, top := range p.tops {
+			if float64(top) < least {
+				continue
+			}
+			for i, high := range p.word(word) {
+				slot := word*perWord + i
+				if high == 0 || !wanted(slot, float64(high)) || p.glanced(slot) && !wanted(slot, p.look(s, slot)) {
+					continue
+				}
+				e := entry{part: n, slot: slot, matched: p.sums[slot], byVector: p.byVector && p.vectors.has(slot)}
+				if e.byVector {
+					e.cosine, e.off = p.vectors.cosine(&p.question, slot)
+				}
+				if s.bound(&e) {
+					s.fill(&e)
+					s.entries = append(s.entries, e)
+				}
 			}
 		}
 	}
@@ -352,50 +379,106 @@ func (s *search) take(chosen func(high float64, r *row) bool) {
 // fill copies what else is needed of a memory, so that no lock has to be held for it.
 func (s *search) fill(e *entry) {
 	p := &s.parts[e.part]
-	e.row = p.rows[e.slot]
+	e.row, e.standing = p.rows[e.slot], p.standings[e.slot]
 	e.place, e.distance = Place{p.id, e.row.seq}, s.distanceOf(e.row.id)
 }
 
-// perPiece is how many slots one goroutine compares at a time: half a millisecond of what memory delivers.
-const perPiece = 8192
+const (
+	// perPiece is how many slots one goroutine compares at a time: a quarter of a millisecond of what memory delivers.
+	perPiece = 8192
+	// fewSlots of a word of a bitset are compared one by one.
+	fewSlots = 16
+)
 
-// compare gives the cosines of all slots that are not skipped, and bounds their relevance, on all processors where they are many. What
-// is not wanted has no bound.
-func (p *part) compare(s *search, wanted []bool) {
-	if p.byVector {
-		p.cosines = slices.Grow(p.cosines[:0], len(p.rows))[:len(p.rows)]
-	}
-	p.highs = slices.Grow(p.highs[:0], len(p.rows))[:len(p.rows)]
-	meaning, words := s.Ranking.SemanticWeight, s.Ranking.LexicalWeight
-	perWeight := s.Words.Lexical(1)
-	bound := func(slot int) float64 {
-		matched := p.sums[slot]
-		byVector := p.byVector && p.vectors.has(slot)
-		switch {
-		case p.skip.has(slot) || !byVector && matched == 0 || wanted != nil && !wanted[p.rows[slot].kind]:
-			return 0
-		case byVector:
-			p.cosines[slot] = float32(p.vectors.cosine(&p.question, slot))
-			return meaning*max(0, float64(p.cosines[slot])+p.vectors.off(&p.question, slot)) + words*float64(matched)*perWeight
-		default:
-			return s.Ranking.Relevance(nil, s.Words.Lexical(matched))
-		}
-	}
-	const up = 1 + 1e-6 // a float32 keeps it a bound
+// inPieces goes through all slots, a word of the bitsets at a time, on all processors where they are many.
+func (p *part) inPieces(do func(word int)) {
+	words := (len(p.rows) + perWord - 1) / perWord
+	const piece = perPiece / perWord
 	var next atomic.Int64
 	work := func() {
-		for from := int(next.Add(perPiece)) - perPiece; from < len(p.rows); from = int(next.Add(perPiece)) - perPiece {
-			for slot := from; slot < min(from+perPiece, len(p.rows)); slot++ {
-				p.highs[slot] = float32(bound(slot) * up)
+		for from := int(next.Add(piece)) - piece; from < words; from = int(next.Add(piece)) - piece {
+			for word := from; word < min(from+piece, words); word++ {
+				do(word)
 			}
 		}
 	}
 	var others sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(p.rows)/perPiece) - 1 {
+	for range min(runtime.GOMAXPROCS(0), words/piece) - 1 {
 		others.Go(work)
 	}
 	work()
 	others.Wait()
+}
+
+// up keeps a bound a bound when a float32 holds it.
+const up = 1 + 1e-6
+
+// glance bounds the relevance of all slots that are not skipped, with half of their vectors. What is not wanted has no bound.
+func (p *part) glance(s *search) {
+	p.highs = slices.Grow(p.highs[:0], len(p.rows))[:len(p.rows)]
+	p.tops = slices.Grow(p.tops[:0], len(p.skip))[:len(p.skip)]
+	p.sharp = slices.Grow(p.sharp[:0], len(p.skip))[:len(p.skip)]
+	clear(p.sharp)
+	wanted := s.wanted()
+	meaning, words := s.Ranking.SemanticWeight, s.Ranking.LexicalWeight*s.Words.Lexical(1)
+	p.inPieces(func(word int) {
+		from, highs, left := word*perWord, p.word(word), ^p.skip[word]
+		if p.byVector {
+			p.vectors.glanceAt(&p.question, from, left, highs)
+		}
+		for i := range highs {
+			slot := from + i
+			byVector, matched := p.byVector && p.vectors.has(slot), p.sums[slot]
+			switch {
+			case left>>i&1 == 0 || !byVector && matched == 0 || !wanted[p.standings[slot].kind]:
+				highs[i] = 0
+			case byVector:
+				highs[i] = float32((meaning*max(0, float64(highs[i])) + words*float64(matched)) * up)
+			default:
+				highs[i] = float32(s.Ranking.Relevance(nil, s.Words.Lexical(matched)) * up)
+			}
+		}
+		p.tops[word] = slices.Max(highs)
+	})
+}
+
+// glanced tells whether the bound of a slot is of a part of its vector.
+func (p *part) glanced(slot int) bool {
+	return p.byVector && !p.sharp.has(slot) && p.vectors.has(slot)
+}
+
+// word gives the bounds of a word's slots.
+func (p *part) word(word int) []float32 {
+	return p.highs[word*perWord : min((word+1)*perWord, len(p.highs))]
+}
+
+// look bounds the relevance of a slot that was only glanced at, by the whole of its vector.
+func (p *part) look(s *search, slot int) float64 {
+	cosine, off := p.vectors.cosine(&p.question, slot)
+	high := s.Ranking.SemanticWeight*max(0, cosine+off) + s.Ranking.LexicalWeight*s.Words.Lexical(p.sums[slot])
+	p.highs[slot] = min(p.highs[slot], float32(high*up))
+	p.sharp.set(slot)
+	return float64(p.highs[slot])
+}
+
+// sharpen looks at all slots whose bound is at least that.
+func (s *search) sharpen(least float64) {
+	for i := range s.parts {
+		p := &s.parts[i]
+		if !p.byVector {
+			continue
+		}
+		p.inPieces(func(word int) {
+			if float64(p.tops[word]) < least {
+				return
+			}
+			for i, high := range p.word(word) {
+				if slot := word*perWord + i; high > 0 && float64(high) >= least && p.glanced(slot) {
+					p.look(s, slot)
+				}
+			}
+		})
+	}
 }
 
 // bound fills in low and high; it is false when the memory is sure not to be near.
@@ -432,7 +515,7 @@ func (s *search) choose() {
 	b := s.reached(w, 0)
 	kept := s.entries[:0]
 	for _, e := range s.entries {
-		if b.open(w, &e.row, e.high) {
+		if b.open(w, &e.standing, e.high) {
 			kept = append(kept, e)
 		}
 	}
@@ -447,7 +530,7 @@ func (s *search) choose() {
 	}
 	b.least = max(b.least, largest(s.scores, s.Limit))
 	for _, e := range s.entries {
-		if s.score(&e, e.high, b.sureBest) >= b.least*slack || b.decides(w, &e.row, e.high) {
+		if s.score(&e, e.high, b.sureBest) >= b.least*slack || b.decides(w, &e.standing, e.high) {
 			s.open = append(s.open, e)
 		}
 	}
@@ -474,7 +557,7 @@ func (s *search) reached(w *weights, rest float64) (b bar) {
 	}
 	for i := range s.entries {
 		e := &s.entries[i]
-		debit := w.debit(&e.row)
+		debit := w.debit(&e.standing)
 		b.best = max(b.best, e.high*debit)
 		if e.low >= share*b.top {
 			b.sureBest = max(b.sureBest, e.low*debit)
@@ -483,7 +566,7 @@ func (s *search) reached(w *weights, rest float64) (b bar) {
 	s.scores = s.scores[:0]
 	for i := range s.entries {
 		if e := &s.entries[i]; e.low >= share*b.top && e.low > 0 {
-			s.scores = append(s.scores, w.least(&e.row, e.low, b.best))
+			s.scores = append(s.scores, w.least(&e.standing, e.low, b.best))
 		}
 	}
 	b.least = largest(s.scores, s.Limit)
@@ -491,12 +574,12 @@ func (s *search) reached(w *weights, rest float64) (b bar) {
 }
 
 // open tells whether a memory may be among the results that are wanted, or decide which these are.
-func (b *bar) open(w *weights, r *row, high float64) bool {
+func (b *bar) open(w *weights, r *standing, high float64) bool {
 	return w.most(r, high, b.sureBest) >= b.least*slack || b.decides(w, r, high)
 }
 
 // decides tells whether a memory may be the most relevant or the most held.
-func (b *bar) decides(w *weights, r *row, high float64) bool {
+func (b *bar) decides(w *weights, r *standing, high float64) bool {
 	return high >= b.sureTop || high*w.debit(r) >= b.sureBest
 }
 
@@ -524,7 +607,7 @@ func (w *weights) leastRelevance(b bar, share float64) float64 {
 
 // score is that of a memory with some relevance, where best is the most held.
 func (s *search) score(e *entry, relevance, best float64) float64 {
-	f := s.Ranking.Factors(nil, relevance, e.row.standing(), s.At)
+	f := s.Ranking.Factors(nil, relevance, e.standing.ranked(), s.At)
 	return s.Ranking.Among(f, best).Score()
 }
 
@@ -557,7 +640,7 @@ func (s *search) settle(ctx context.Context) error {
 	s.Best = 0
 	s.open = slices.DeleteFunc(near, func(e entry) bool { return e.high < s.Share()*top })
 	for i := range s.open {
-		s.Best = max(s.Best, s.open[i].high*w.debit(&s.open[i].row))
+		s.Best = max(s.Best, s.open[i].high*w.debit(&s.open[i].standing))
 	}
 	return nil
 }
@@ -565,7 +648,7 @@ func (s *search) settle(ctx context.Context) error {
 func has(m map[Place]float64, p Place) bool { _, ok := m[p]; return ok }
 
 func (e *entry) candidate() memory.Candidate {
-	return memory.Candidate{ID: e.row.id, Handle: e.row.handle, Distance: e.distance, Evidence: e.evidence(0), Standing: e.row.standing()}
+	return memory.Candidate{ID: e.row.id, Handle: e.row.handle, Distance: e.distance, Evidence: e.evidence(0), Standing: e.standing.ranked()}
 }
 
 func (s *search) candidates() []memory.Candidate {
@@ -655,7 +738,7 @@ func (s *search) weights() *weights {
 }
 
 // debit is what speaks against a memory: memory.Factors.Held without the relevance.
-func (w *weights) debit(r *row) float64 {
+func (w *weights) debit(r *standing) float64 {
 	d := 1.0
 	if r.citations == 0 && int(r.ignored) >= w.IgnoredFrom {
 		d = w.Ignored
@@ -675,14 +758,14 @@ func (w *weights) maxDebit() float64 {
 }
 
 // most bounds the score from above where the most held is at least best.
-func (w *weights) most(r *row, relevance, best float64) float64 {
+func (w *weights) most(r *standing, relevance, best float64) float64 {
 	held := relevance * w.debit(r)
 	share := w.share(held, best)
 	return held * (w.lowest + share*(w.kinds[r.kind]-w.lowest)) * (w.FreshnessRest + share*(1-w.FreshnessRest)) * w.cited(r)
 }
 
 // least bounds it from below where the most held is at most best: as old as can be.
-func (w *weights) least(r *row, relevance, best float64) float64 {
+func (w *weights) least(r *standing, relevance, best float64) float64 {
 	held := relevance * w.debit(r)
 	return held * (w.lowest + w.share(held, best)*(w.kinds[r.kind]-w.lowest)) * w.FreshnessRest * w.cited(r)
 }
@@ -690,7 +773,7 @@ func (w *weights) least(r *row, relevance, best float64) float64 {
 // usualCitations is for how many sessions factors are computed beforehand.
 const usualCitations = 32
 
-func (w *weights) cited(r *row) float64 {
+func (w *weights) cited(r *standing) float64 {
 	if c := int(r.citations); c >= 0 && c < len(w.citation) {
 		return w.citation[c]
 	}

@@ -37,34 +37,39 @@ type Memory struct {
 
 // Space holds the memories of one space. It is safe for concurrent use.
 type Space struct {
-	made     uint64 // counts spaces
-	mu       sync.RWMutex
-	slotOf   map[int32]int32 // by number
-	byID     map[uuid.UUID]int32
-	rows     []row
-	postings map[int64][]int32 // slots in ascending order, dead ones among them
-	dead     bitset
-	buried   int // slots in dead
-	posted   int // entries of postings
-	mortal   []mortal
-	vectors  vectors
-	pending  int // live memories that are to have a vector and have none
+	made      uint64 // counts spaces
+	mu        sync.RWMutex
+	slotOf    map[int32]int32 // by number
+	byID      map[uuid.UUID]int32
+	rows      []row
+	standings []standing
+	postings  map[int64][]int32 // slots in ascending order, dead ones among them
+	dead      bitset
+	buried    int // slots in dead
+	posted    int // entries of postings
+	mortal    []mortal
+	vectors   vectors
+	pending   int // live memories that are to have a vector and have none
 }
 
-// row is what a slot holds, beside its vector.
+// row is what a slot holds, beside its standing and its vector.
 type row struct {
-	id        uuid.UUID
-	handle    string
+	id      uuid.UUID
+	handle  string
+	expires int64 // microseconds since 1970; never when it does not
+	words   uint64
+	seq     int32
+	refused bool
+}
+
+// standing is a slot's memory.Standing. Those of all slots are looked at one after the other: they lie together.
+type standing struct {
 	confirmed int64 // microseconds since 1970
-	expires   int64 // likewise; never when it does not
-	words     uint64
-	seq       int32
 	citations int32
 	ignored   int32
 	kind      uint8 // place in memory.Kinds
 	doubted   bool
 	doubtful  bool // unreviewed
-	refused   bool
 }
 
 // mortal is an expiry that a slot has, or had.
@@ -87,9 +92,9 @@ var made atomic.Uint64
 func (s *Space) Put(m Memory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := row{id: m.ID, handle: m.Handle, confirmed: m.ConfirmedAt.UnixMicro(), expires: never, words: fingerprint(m.Terms, m.Tags), seq: m.Seq,
-		citations: int32(m.Citations), ignored: int32(m.IgnoredBy), doubted: m.Doubted, doubtful: m.Unreviewed, refused: m.Refused, //nolint:gosec // int4 in the database
-		kind: uint8(max(0, slices.Index(memory.Kinds, m.Kind)))} //nolint:gosec // four kinds
+	r := row{id: m.ID, handle: m.Handle, expires: never, words: fingerprint(m.Terms, m.Tags), seq: m.Seq, refused: m.Refused}
+	st := standing{confirmed: m.ConfirmedAt.UnixMicro(), citations: int32(m.Citations), ignored: int32(m.IgnoredBy), //nolint:gosec // int4 in the database
+		kind: uint8(max(0, slices.Index(memory.Kinds, m.Kind))), doubted: m.Doubted, doubtful: m.Unreviewed} //nolint:gosec // four kinds
 	if m.Expires != nil {
 		r.expires = m.Expires.UnixMicro()
 	}
@@ -105,10 +110,10 @@ func (s *Space) Put(m Memory) {
 	if there {
 		s.count(slot, -1)
 		delete(s.byID, s.rows[slot].id)
-		s.rows[slot] = r
+		s.rows[slot], s.standings[slot] = r, st
 	} else {
 		slot = int32(len(s.rows)) //nolint:gosec // bounded by memory
-		s.rows = append(s.rows, r)
+		s.rows, s.standings = append(s.rows, r), append(s.standings, st)
 		s.vectors.grow(len(s.rows))
 		s.slotOf[m.Seq] = slot
 		s.post(slot, m.Terms)
@@ -231,8 +236,8 @@ func Estimate(memories, dimensions int) int {
 	return memories * (rowBytes + words*postingBytes + termBytes/4 + dimensions + vectorOverhead)
 }
 
-// standing is a slot's as ranking wants it.
-func (r *row) standing() memory.Standing {
+// ranked gives it as ranking wants it.
+func (r *standing) ranked() memory.Standing {
 	return memory.Standing{Kind: memory.Kinds[r.kind], ConfirmedAt: time.UnixMicro(r.confirmed).UTC(), Citations: int(r.citations), IgnoredBy: int(r.ignored),
 		Doubted: r.doubted, Unreviewed: r.doubtful}
 }
