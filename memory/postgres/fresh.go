@@ -227,6 +227,8 @@ func (f *fresh) queue(b *pgx.Batch, org uuid.UUID) {
 	}
 }
 
+// queueMemories adds the memories. Like every insert of many rows here it begins at the row of the organization, so that Citus sends it to
+// where that lies: rows of no table it would copy there by itself, which row-level security refuses.
 func (f *fresh) queueMemories(b *pgx.Batch, org uuid.UUID) {
 	m := f.memories
 	text := func(of func(*newMemory) string) []string { return column(m, of) }
@@ -237,9 +239,10 @@ func (f *fresh) queueMemories(b *pgx.Batch, org uuid.UUID) {
 		INSERT INTO memories (org_id, memory_id, space_id, seq, project_id, handle, kind, status, agent, user_name, origin, source_key, batch_id,
 			unreviewed, created_at, confirmed_at, confirmations, citations, ignored_by, revision, superseded_by, expires_at, title_hash, text_hash,
 			term_count, seen_commit, seen_branch, seen_tree, seen_assumed)
-		SELECT $1, m.* FROM unnest($2::uuid[], $3::int[], $4::int[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
+		SELECT o.org_id, m.* FROM organizations o CROSS JOIN unnest($2::uuid[], $3::int[], $4::int[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
 			$12::bytea[], $13::uuid[], $14::bool[], $15::timestamptz[], $16::timestamptz[], $17::int[], $18::int[], $19::int[], $20::int[], $21::uuid[],
-			$22::timestamptz[], $23::bytea[], $24::bytea[], $25::int[], $26::text[], $27::text[], $28::text[], $29::bool[]) AS m`,
+			$22::timestamptz[], $23::bytea[], $24::bytea[], $25::int[], $26::text[], $27::text[], $28::text[], $29::bool[]) AS m
+		WHERE o.org_id = $1`,
 		org, column(m, func(r *newMemory) uuid.UUID { return r.ID }),
 		column(m, func(r *newMemory) int32 { return r.Space }), column(m, func(r *newMemory) int32 { return r.Seq }),
 		column(m, func(r *newMemory) *uuid.UUID { return nullID(r.ProjectID) }),
@@ -261,20 +264,20 @@ func (f *fresh) queueMemories(b *pgx.Batch, org uuid.UUID) {
 // queueParts adds what is kept beside the memories.
 func (f *fresh) queueParts(b *pgx.Batch, org uuid.UUID) {
 	b.Queue(`INSERT INTO memory_versions (org_id, memory_id, revision, body, recorded_at, agent, user_name)
-		SELECT $1, v.* FROM unnest($2::uuid[], $3::int[], $4::bytea[], $5::timestamptz[], $6::text[], $7::text[]) AS v`,
+		SELECT o.org_id, v.* FROM organizations o CROSS JOIN unnest($2::uuid[], $3::int[], $4::bytea[], $5::timestamptz[], $6::text[], $7::text[]) AS v WHERE o.org_id = $1`,
 		org, column(f.versions, func(v *newVersion) uuid.UUID { return v.memory }), column(f.versions, func(v *newVersion) int32 { return v.revision }),
 		column(f.versions, func(v *newVersion) []byte { return v.body }), column(f.versions, func(v *newVersion) time.Time { return v.at }),
 		column(f.versions, func(v *newVersion) string { return v.agent }), column(f.versions, func(v *newVersion) string { return v.user }))
 	if a := f.attachments; len(a) > 0 {
 		b.Queue(`INSERT INTO attachments (org_id, memory_id, element_id, attached_at, reason, path)
-			SELECT $1, a.* FROM unnest($2::uuid[], $3::uuid[], $4::timestamptz[], $5::text[], $6::text[]) AS a`,
+			SELECT o.org_id, a.* FROM organizations o CROSS JOIN unnest($2::uuid[], $3::uuid[], $4::timestamptz[], $5::text[], $6::text[]) AS a WHERE o.org_id = $1`,
 			org, column(a, func(a *newAttachment) uuid.UUID { return a.memory }), column(a, func(a *newAttachment) uuid.UUID { return a.Element }),
 			column(a, func(a *newAttachment) time.Time { return a.at }), column(a, func(a *newAttachment) string { return a.Reason }),
 			column(a, func(a *newAttachment) string { return a.Path }))
 	}
 	if p := f.paths; len(p) > 0 {
 		b.Queue(`INSERT INTO memory_paths (org_id, memory_id, ordinal, pattern, prefix, project_id)
-			SELECT $1, p.* FROM unnest($2::uuid[], $3::int[], $4::text[], $5::text[], $6::uuid[]) AS p`,
+			SELECT o.org_id, p.* FROM organizations o CROSS JOIN unnest($2::uuid[], $3::int[], $4::text[], $5::text[], $6::uuid[]) AS p WHERE o.org_id = $1`,
 			org, column(p, func(p *newPath) uuid.UUID { return p.memory }), column(p, func(p *newPath) int32 { return p.ordinal }),
 			column(p, func(p *newPath) string { return p.pattern }), column(p, func(p *newPath) string { return c4model.StaticPrefix(p.pattern) }),
 			column(p, func(p *newPath) *uuid.UUID { return nullID(p.project) }))
@@ -282,7 +285,7 @@ func (f *fresh) queueParts(b *pgx.Batch, org uuid.UUID) {
 	queueLinks(b, org, f.links)
 	if c := f.citations; len(c) > 0 {
 		b.Queue(`INSERT INTO citations (org_id, memory_id, session_id, cited_at, observed)
-			SELECT $1, c.*, false FROM unnest($2::uuid[], $3::text[], $4::timestamptz[]) AS c`,
+			SELECT o.org_id, c.*, false FROM organizations o CROSS JOIN unnest($2::uuid[], $3::text[], $4::timestamptz[]) AS c WHERE o.org_id = $1`,
 			org, column(c, func(c *newCitation) uuid.UUID { return c.memory }), column(c, func(c *newCitation) string { return c.session }),
 			column(c, func(c *newCitation) time.Time { return c.at }))
 	}
@@ -293,7 +296,7 @@ func queueLinks(b *pgx.Batch, org uuid.UUID, l []newLink) {
 		return
 	}
 	b.Queue(`INSERT INTO links (org_id, memory_id, ordinal, target_hash, target)
-		SELECT $1, l.* FROM unnest($2::uuid[], $3::int[], $4::bytea[], $5::bytea[]) AS l`,
+		SELECT o.org_id, l.* FROM organizations o CROSS JOIN unnest($2::uuid[], $3::int[], $4::bytea[], $5::bytea[]) AS l WHERE o.org_id = $1`,
 		org, column(l, func(l *newLink) uuid.UUID { return l.memory }), column(l, func(l *newLink) int32 { return l.ordinal }),
 		column(l, func(l *newLink) []byte { return l.hash }), column(l, func(l *newLink) []byte { return l.target }))
 }
@@ -321,8 +324,9 @@ func (f *fresh) queueIndex(b *pgx.Batch, org uuid.UUID) {
 		return
 	}
 	b.Queue(`INSERT INTO memory_terms (org_id, space_id, seq, terms, tags)
-		SELECT $1, m.space, m.seq, ($7::bigint[])[m.first + 1 : m.tags], ($7::bigint[])[m.tags + 1 : m.last]
-		FROM unnest($2::int[], $3::int[], $4::int[], $5::int[], $6::int[]) AS m (space, seq, first, tags, last)`, org, spaces, seqs, first, tags, last, all)
+		SELECT o.org_id, m.space, m.seq, ($7::bigint[])[m.first + 1 : m.tags], ($7::bigint[])[m.tags + 1 : m.last]
+		FROM organizations o CROSS JOIN unnest($2::int[], $3::int[], $4::int[], $5::int[], $6::int[]) AS m (space, seq, first, tags, last)
+		WHERE o.org_id = $1`, org, spaces, seqs, first, tags, last, all)
 	queuePostings(b, org, postings)
 }
 
@@ -331,10 +335,11 @@ func (f *fresh) queueEntries(b *pgx.Batch, org uuid.UUID) {
 	text := func(of func(*newEntry) string) []string { return column(e, of) }
 	b.Queue(`
 		INSERT INTO audit (org_id, audit_id, at, verb, subject_id, project_id, revision, agent, user_name, door, session_id, detail, space_id, event)
-		SELECT $1, e.id, e.at, e.verb, e.subject, e.project, e.revision, e.agent, e.user_name, e.door, e.session, e.detail::jsonb, e.space, e.event
-		FROM unnest($2::uuid[], $3::timestamptz[], $4::text[], $5::uuid[], $6::uuid[], $7::int[], $8::text[], $9::text[], $10::text[], $11::text[],
+		SELECT o.org_id, e.id, e.at, e.verb, e.subject, e.project, e.revision, e.agent, e.user_name, e.door, e.session, e.detail::jsonb, e.space, e.event
+		FROM organizations o CROSS JOIN unnest($2::uuid[], $3::timestamptz[], $4::text[], $5::uuid[], $6::uuid[], $7::int[], $8::text[], $9::text[], $10::text[], $11::text[],
 			$12::text[], $13::int[], $14::bigint[])
-			AS e (id, at, verb, subject, project, revision, agent, user_name, door, session, detail, space, event)`,
+			AS e (id, at, verb, subject, project, revision, agent, user_name, door, session, detail, space, event)
+		WHERE o.org_id = $1`,
 		org, column(e, func(*newEntry) uuid.UUID { return uuid.Must(uuid.NewV7()) }), column(e, func(e *newEntry) time.Time { return e.At }),
 		text(func(e *newEntry) string { return string(e.Verb) }), column(e, func(e *newEntry) *uuid.UUID { return nullID(e.Subject) }),
 		column(e, func(e *newEntry) *uuid.UUID { return nullID(e.project) }),

@@ -45,7 +45,7 @@ func (w *whole) opens(ctx context.Context) (memory.Invariant, error) {
 func (w *whole) openColumn(ctx context.Context, c sealedColumn, part float64, out *memory.Invariant) error {
 	subject := "NULL::text"
 	if slices.ContainsFunc(c.Key, func(k secret.KeyColumn) bool { return k.Name == "memory_id" }) {
-		subject = "(SELECT m.handle FROM memories m WHERE m.org_id = t.org_id AND m.memory_id = t.memory_id)"
+		subject = "(SELECT m.handle FROM memories m WHERE m.org_id = $1 AND m.memory_id = t.memory_id)"
 	}
 	rows, err := w.tx.Query(ctx, fmt.Sprintf(`SELECT ARRAY[%s], %s, %s FROM %s t WHERE org_id = $1 AND %[2]s IS NOT NULL AND ($2::float8 >= 1 OR random() < $2)`,
 		strings.Join(c.Row(), ", "), c.Column.Column, subject, c.Table), w.org, part)

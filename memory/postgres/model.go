@@ -279,8 +279,8 @@ func (t *tx) SaveModel(_ context.Context, project uuid.UUID, c memory.ModelChang
 func (t *tx) SaveBindings(_ context.Context, project, element uuid.UUID, patterns []string) error {
 	b := &pgx.Batch{}
 	b.Queue(`DELETE FROM bindings WHERE org_id = $1 AND project_id = $2 AND element_id = $3 AND source = $4`, t.org, project, element, memory.ServerBinding)
-	b.Queue(`INSERT INTO bindings (org_id, project_id, element_id, pattern, source) SELECT $1, $2, $3, p, $4 FROM unnest($5::text[]) AS p
-		ON CONFLICT DO NOTHING`, t.org, project, element, memory.ServerBinding, patterns)
+	b.Queue(`INSERT INTO bindings (org_id, project_id, element_id, pattern, source) SELECT o.org_id, $2, $3, p, $4
+		FROM organizations o CROSS JOIN unnest($5::text[]) AS p WHERE o.org_id = $1 ON CONFLICT DO NOTHING`, t.org, project, element, memory.ServerBinding, patterns)
 	t.pipeline.later(b)
 	return nil
 }
@@ -306,8 +306,9 @@ func (t *tx) SaveDecisions(_ context.Context, project uuid.UUID, source string, 
 	for _, d := range decisions {
 		b.Queue(`
 			INSERT INTO decisions (org_id, project_id, number, title, status, date, summary, file, source, element_id)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-				(SELECT element_id FROM elements WHERE org_id = $1 AND project_id = $2 AND folded_key = $10 AND removed_at IS NULL))
+			SELECT p.org_id, p.project_id, $3, $4, $5, $6, $7, $8, $9,
+				(SELECT element_id FROM elements WHERE org_id = $1 AND project_id = $2 AND folded_key = $10 AND removed_at IS NULL)
+			FROM projects p WHERE p.org_id = $1 AND p.project_id = $2
 			ON CONFLICT (org_id, project_id, number) DO UPDATE SET title = excluded.title, status = excluded.status, date = excluded.date,
 				summary = excluded.summary, file = excluded.file, source = excluded.source, element_id = excluded.element_id`,
 			t.org, project, d.ID, d.Title, d.Status, d.Date, d.Summary, d.File, source, c4model.FoldKey(d.Element))

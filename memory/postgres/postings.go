@@ -40,20 +40,20 @@ func blockOf(columns, space, term, seq string) string {
 // appendPostings adds numbers above all others to lists. $5 and $6 say which of $7 are those of a list.
 const appendPostings = `
 	INSERT INTO posting_blocks AS b (org_id, space_id, term, upto, df, seqs)
-	SELECT $1, w.space, w.term, 2147483647, w.last - w.first, ($6::int[])[w.first + 1 : w.last]
-	FROM unnest($2::int[], $3::bigint[], $4::int[], $5::int[]) AS w (space, term, first, last)
+	SELECT o.org_id, w.space, w.term, 2147483647, w.last - w.first, ($6::int[])[w.first + 1 : w.last]
+	FROM organizations o CROSS JOIN unnest($2::int[], $3::bigint[], $4::int[], $5::int[]) AS w (space, term, first, last) WHERE o.org_id = $1
 	ON CONFLICT (org_id, space_id, term, upto) DO UPDATE SET df = b.df + excluded.df, seqs = excluded.seqs || b.seqs`
 
 // splitBlocks halves each block of the number $4 that has more than $5 numbers: the lower half gets a block of its own. Of the open block it is
 // all, since what comes is higher. shrinkBlocks has to follow.
 var splitBlocks = `
 	INSERT INTO posting_blocks (org_id, space_id, term, upto, seqs)
-	SELECT $1, w.space, w.term, max(e.seq), array_agg(e.seq ORDER BY e.seq DESC)
+	SELECT b.org_id, w.space, w.term, max(e.seq), array_agg(e.seq ORDER BY e.seq DESC)
 	FROM unnest($2::int[], $3::bigint[]) AS w (space, term)
-	CROSS JOIN LATERAL (SELECT seqs, CASE upto WHEN 2147483647 THEN cardinality(seqs) ELSE cardinality(seqs) / 2 END AS lower
-		FROM ` + blockOf("upto, seqs", "w.space", "w.term", "$4::int") + ` b WHERE cardinality(seqs) > $5 OFFSET 0) b
+	CROSS JOIN LATERAL (SELECT org_id, seqs, CASE WHEN upto = 2147483647 THEN cardinality(seqs) ELSE cardinality(seqs) / 2 END AS lower
+		FROM ` + blockOf("org_id, upto, seqs", "w.space", "w.term", "$4::int") + ` b WHERE cardinality(seqs) > $5 OFFSET 0) b
 	CROSS JOIN LATERAL (SELECT seq FROM unnest(b.seqs) AS seq ORDER BY seq LIMIT b.lower) e
-	GROUP BY w.space, w.term`
+	GROUP BY b.org_id, w.space, w.term`
 
 // shrinkBlocks takes from blocks what splitBlocks gave others: the block of the number $4 is now the lower half, or still the upper, and the
 // upper one has the bound of the lower among its numbers.
@@ -68,7 +68,8 @@ const shrinkBlocks = `
 var (
 	// countPostings counts it in, and begins the lists of new terms.
 	countPostings = `
-		INSERT INTO posting_blocks AS b (org_id, space_id, term, upto, df, seqs) SELECT $1, $2, term, 2147483647, 1, '{}' FROM unnest($3::bigint[]) AS term
+		INSERT INTO posting_blocks AS b (org_id, space_id, term, upto, df, seqs) SELECT o.org_id, $2, term, 2147483647, 1, '{}'
+		FROM organizations o CROSS JOIN unnest($3::bigint[]) AS term WHERE o.org_id = $1
 		ON CONFLICT (org_id, space_id, term, upto) DO UPDATE SET df = b.df + 1`
 	// enterBlocks puts it into the blocks of its number.
 	enterBlocks = changeBlocks(`UPDATE posting_blocks AS b SET seqs = $4::int || b.seqs`, "FROM", "")
@@ -156,10 +157,10 @@ func queueRemoval(b *pgx.Batch, org uuid.UUID, space, seq int32, terms []int64) 
 // buildBlocks makes the blocks of an organization that has none, of memory_terms.
 var buildBlocks = strings.ReplaceAll(`
 	INSERT INTO posting_blocks (org_id, space_id, term, upto, df, seqs)
-	SELECT $1, space_id, term, CASE WHEN (block + 1) * $size < df THEN max(seq) ELSE 2147483647 END,
+	SELECT org_id, space_id, term, CASE WHEN (block + 1) * $size < df THEN max(seq) ELSE 2147483647 END,
 		CASE WHEN (block + 1) * $size < df THEN 0 ELSE df END, array_agg(seq ORDER BY seq DESC)
 	FROM (
-		SELECT space_id, term, seq, (row_number() OVER (PARTITION BY space_id, term ORDER BY seq) - 1) / $size AS block,
+		SELECT org_id, space_id, term, seq, (row_number() OVER (PARTITION BY space_id, term ORDER BY seq) - 1) / $size AS block,
 			count(*) OVER (PARTITION BY space_id, term) AS df
-		FROM (SELECT DISTINCT m.space_id, t.term, m.seq FROM memory_terms m CROSS JOIN LATERAL unnest(m.terms || m.tags) AS t (term) WHERE m.org_id = $1) d) p
-	GROUP BY space_id, term, block, df`, "$size", fmt.Sprint(blockSize))
+		FROM (SELECT DISTINCT m.org_id, m.space_id, t.term, m.seq FROM memory_terms m CROSS JOIN LATERAL unnest(m.terms || m.tags) AS t (term) WHERE m.org_id = $1) d) p
+	GROUP BY org_id, space_id, term, block, df`, "$size", fmt.Sprint(blockSize))

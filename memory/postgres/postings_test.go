@@ -26,6 +26,17 @@ type listed struct {
 	sent  pgx.Batch
 }
 
+// newListed begins with an organization that has nothing.
+func newListed(t failer, conn *pgx.Conn) *listed {
+	t.Helper()
+	x := &listed{conn: conn, org: uuid.New(), next: 1, terms: map[int32][]int64{}, past: map[int32]bool{}}
+	if _, err := conn.Exec(context.Background(), `INSERT INTO organizations (org_id, name, created_at, master_key_id, data_keyset, index_keyset)
+		VALUES ($1, 'o', now(), '', '', '')`, x.org); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
 // Whatever enters, leaves and comes back in whatever order: lists are those of the live memories, every number is in the block where readers
 // look for it, no block is empty or too long, and counts are right.
 func TestBlocksAreTheListsOfLiveMemories(t *testing.T) {
@@ -33,7 +44,7 @@ func TestBlocksAreTheListsOfLiveMemories(t *testing.T) {
 	d := pgtest.NewDatabase(t)
 	conn := planned(t, d)
 	rapid.Check(t, func(t *rapid.T) {
-		x := &listed{conn: conn, org: uuid.New(), next: 1, terms: map[int32][]int64{}, past: map[int32]bool{}}
+		x := newListed(t, conn)
 		// Many memories in few steps: what they have in common is decided by a draw of its own.
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		t.Repeat(map[string]func(*rapid.T){
@@ -67,7 +78,7 @@ func TestBlocksOfOldMemoriesAreSplit(t *testing.T) {
 	d := pgtest.NewDatabase(t)
 	conn := planned(t, d)
 	for _, order := range []string{"newest first", "oldest first", "any"} {
-		x := &listed{conn: conn, org: uuid.New(), next: 1, terms: map[int32][]int64{}, past: map[int32]bool{}}
+		x := newListed(t, conn)
 		const n = 5 * blockSize
 		x.next = n + 1
 		seqs := rand.New(rand.NewPCG(1, 1)).Perm(n)

@@ -80,7 +80,7 @@ const openItems = `
 		SELECT 'ignored', m.memory_id, (m.ignored_by / $7::int)::text, m.memory_id::text,
 			coalesce(i.last_at, m.confirmed_at), NULL, NULL, NULL, '', false, NULL, coalesce(i.times, 0), m.ignored_by, NULL
 		FROM memories m LEFT JOIN LATERAL (
-			SELECT max(i.last_at) AS last_at, sum(i.times) AS times FROM impressions i WHERE i.org_id = m.org_id AND i.memory_id = m.memory_id) i ON true
+			SELECT max(i.last_at) AS last_at, sum(i.times) AS times FROM impressions i WHERE i.org_id = $1 AND i.memory_id = m.memory_id) i ON true
 		WHERE m.org_id = $1 AND m.space_id = ANY ($2) AND m.status = 'live' AND m.citations = 0 AND m.ignored_by >= $7::int AND m.ignored_by > 0
 		  AND m.kind <> 'session_outcome' AND NOT m.unreviewed
 		  AND ($12::uuid[] IS NULL OR m.memory_id = ANY ($12)) AND ($13::text[] IS NULL OR 'ignored' = ANY ($13))

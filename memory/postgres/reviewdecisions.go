@@ -19,17 +19,17 @@ const shownMemories = 100
 func (v *view) Decided(ctx context.Context, q review.DecisionQuery) ([]review.Stored, error) {
 	rows, err := v.tx.Query(ctx, `
 		SELECT d.decision_id, d.group_id, d.action, d.decided_at, d.agent, d.user_name, d.door, d.personal, d.note, d.detail, d.undone_at, d.undone_agent, d.undone_by,
-			(SELECT count(*)::int FROM review_items i WHERE i.org_id = d.org_id AND i.decision_id = d.decision_id), about.handles, about.n
+			(SELECT count(*)::int FROM review_items i WHERE i.org_id = $1 AND i.decision_id = d.decision_id), about.handles, about.n
 		FROM review_decisions d CROSS JOIN LATERAL (
 			SELECT (array_agg(m.handle ORDER BY m.memory_id))[1:$11] AS handles, count(*)::int AS n FROM (
-				SELECT i.memory_id FROM review_items i WHERE i.org_id = d.org_id AND i.decision_id = d.decision_id
-				UNION SELECT c.memory_id FROM review_changes c WHERE c.org_id = d.org_id AND c.decision_id = d.decision_id AND c.before ->> 'status' <> '') a
-			JOIN memories m ON m.org_id = d.org_id AND m.memory_id = a.memory_id
+				SELECT i.memory_id FROM review_items i WHERE i.org_id = $1 AND i.decision_id = d.decision_id
+				UNION SELECT c.memory_id FROM review_changes c WHERE c.org_id = $1 AND c.decision_id = d.decision_id AND c.before ->> 'status' <> '') a
+			JOIN memories m ON m.org_id = $1 AND m.memory_id = a.memory_id
 			JOIN spaces s ON s.org_id = m.org_id AND s.space_id = m.space_id AND (s.scope <> 'personal' OR s.owner = $3)) about
 		WHERE d.org_id = $1 AND d.project_id = $2 AND (NOT d.personal OR d.user_name = $3)
 		  AND ($4 = '' OR d.user_name = $4) AND ($5 = '' OR d.agent = $5)
-		  AND ($6::uuid IS NULL OR EXISTS (SELECT 1 FROM review_items i WHERE i.org_id = d.org_id AND i.decision_id = d.decision_id AND i.memory_id = $6)
-			OR EXISTS (SELECT 1 FROM review_changes c WHERE c.org_id = d.org_id AND c.decision_id = d.decision_id AND c.memory_id = $6))
+		  AND ($6::uuid IS NULL OR EXISTS (SELECT 1 FROM review_items i WHERE i.org_id = $1 AND i.decision_id = d.decision_id AND i.memory_id = $6)
+			OR EXISTS (SELECT 1 FROM review_changes c WHERE c.org_id = $1 AND c.decision_id = d.decision_id AND c.memory_id = $6))
 		  AND ($7 = '' OR d.group_id = $7) AND ($8::timestamptz IS NULL OR d.decided_at >= $8)
 		  AND ($9::uuid IS NULL OR d.decision_id < $9) AND ($10::uuid IS NULL OR d.decision_id = $10) AND (NOT $12 OR d.undone_at IS NULL)
 		ORDER BY d.decision_id DESC LIMIT $13`,
@@ -99,10 +99,10 @@ func (v *view) States(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]revie
 	rows, err := v.tx.Query(ctx, `
 		SELECT m.memory_id, m.status, m.revision, m.confirmations, m.confirmed_at, m.unreviewed, m.citations, m.changed,
 			m.seen_commit, m.seen_branch, m.seen_tree, m.seen_assumed, m.expires_at, m.superseded_by,
-			ARRAY(SELECT a.element_id FROM attachments a WHERE a.org_id = m.org_id AND a.memory_id = m.memory_id AND a.detached_at IS NULL ORDER BY 1),
-			ARRAY(SELECT d.doubt_id FROM doubts d WHERE d.org_id = m.org_id AND d.memory_id = m.memory_id AND d.cleared_at IS NULL AND d.cause = 'disputed' ORDER BY 1),
+			ARRAY(SELECT a.element_id FROM attachments a WHERE a.org_id = $1 AND a.memory_id = m.memory_id AND a.detached_at IS NULL ORDER BY 1),
+			ARRAY(SELECT d.doubt_id FROM doubts d WHERE d.org_id = $1 AND d.memory_id = m.memory_id AND d.cleared_at IS NULL AND d.cause = 'disputed' ORDER BY 1),
 			(SELECT jsonb_agg(jsonb_build_object('revision', e.revision, 'version', e.version, 'ordinal', e.ordinal) ORDER BY e.revision, e.version, e.ordinal)
-				FROM evidence e WHERE e.org_id = m.org_id AND e.memory_id = m.memory_id AND e.state = 'gone')
+				FROM evidence e WHERE e.org_id = $1 AND e.memory_id = m.memory_id AND e.state = 'gone')
 		FROM memories m WHERE m.org_id = $1 AND m.memory_id = ANY ($2)`, v.org, ids)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (v *view) ProgressSince(ctx context.Context, project uuid.UUID, spaces []in
 		JOIN memories m ON m.org_id = a.org_id AND m.memory_id = a.memory_id AND m.space_id = ANY ($3) AND m.created_at <= $4 AND m.status <> 'erased'
 			AND m.kind <> 'session_outcome' AND NOT m.unreviewed AND (m.expires_at IS NULL OR m.expires_at > $4)
 		WHERE e.org_id = $1 AND e.project_id = $2 AND e.removed_at IS NULL AND e.in_scope
-		  AND coalesce((SELECT t.verb FROM audit t WHERE t.org_id = m.org_id AND t.subject_id = m.memory_id AND t.at <= $4
+		  AND coalesce((SELECT t.verb FROM audit t WHERE t.org_id = $1 AND t.subject_id = m.memory_id AND t.at <= $4
 			AND t.verb IN ('supersede', 'retire', 'restore') ORDER BY t.at DESC, t.audit_id DESC LIMIT 1), 'restore') = 'restore'`, v.org, project, spaces, since).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&p.Before) })
 	b.Queue(`SELECT count(*)::int FROM memories WHERE org_id = $1 AND space_id = ANY ($2) AND created_at > $3 AND created_at <= $4 AND kind <> 'session_outcome'`,
@@ -189,8 +189,9 @@ func (t *tx) Settle(_ context.Context, id uuid.UUID, items []review.Settled, cha
 			memories[i], reasons[i], evidence[i], until[i] = s.Memory, string(s.Reason), s.Evidence, s.Until
 		}
 		b.Queue(`INSERT INTO review_items (org_id, decision_id, memory_id, reason, evidence, hidden_until)
-			SELECT $1, $2, i.memory_id, i.reason, i.evidence, i.hidden_until
-			FROM unnest($3::uuid[], $4::text[], $5::text[], $6::timestamptz[]) AS i (memory_id, reason, evidence, hidden_until)`,
+			SELECT o.org_id, $2, i.memory_id, i.reason, i.evidence, i.hidden_until
+			FROM organizations o CROSS JOIN unnest($3::uuid[], $4::text[], $5::text[], $6::timestamptz[]) AS i (memory_id, reason, evidence, hidden_until)
+			WHERE o.org_id = $1`,
 			t.org, id, memories, reasons, evidence, until)
 	}
 	for _, c := range changes {
@@ -248,8 +249,8 @@ func (t *tx) PutBack(_ context.Context, c review.Change, at time.Time) error {
 	b.Queue(`UPDATE memories m SET confirmed_at = $3, confirmations = $4, expires_at = $5, unreviewed = $6 AND m.citations = 0,
 			changed = CASE WHEN m.changed = $7 THEN $8 ELSE m.changed END,
 			seen_commit = $9, seen_branch = $10, seen_tree = $11, seen_assumed = $12,
-			verify = EXISTS (SELECT 1 FROM doubts d WHERE d.org_id = m.org_id AND d.memory_id = m.memory_id AND d.cleared_at IS NULL AND d.cause <> 'disputed'),
-			disputed = EXISTS (SELECT 1 FROM doubts d WHERE d.org_id = m.org_id AND d.memory_id = m.memory_id AND d.cleared_at IS NULL AND d.cause = 'disputed')
+			verify = EXISTS (SELECT 1 FROM doubts d WHERE d.org_id = $1 AND d.memory_id = m.memory_id AND d.cleared_at IS NULL AND d.cause <> 'disputed'),
+			disputed = EXISTS (SELECT 1 FROM doubts d WHERE d.org_id = $1 AND d.memory_id = m.memory_id AND d.cleared_at IS NULL AND d.cause = 'disputed')
 		WHERE m.org_id = $1 AND m.memory_id = $2`,
 		t.org, c.Memory, s.ConfirmedAt, s.Confirmations, s.ExpiresAt, s.Unreviewed, c.After.Changed, s.Changed,
 		s.Seen.Commit, s.Seen.Branch, s.Seen.Tree, s.Seen.Assumed)

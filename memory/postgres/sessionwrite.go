@@ -112,9 +112,10 @@ func (t *tx) NoteEdits(_ context.Context, id uuid.UUID, paths []string, at time.
 	}
 	b := &pgx.Batch{}
 	b.Queue(`INSERT INTO session_edits (org_id, session_id, path, edited_at)
-		SELECT $1, $2, p, $4 FROM (SELECT DISTINCT p FROM unnest($3::text[]) AS u (p)) AS new
-		WHERE EXISTS (SELECT FROM session_edits WHERE org_id = $1 AND session_id = $2 AND path = new.p)
-		   OR (SELECT count(*) FROM session_edits WHERE org_id = $1 AND session_id = $2) < $5
+		SELECT s.org_id, s.session_id, p, $4 FROM work_sessions s CROSS JOIN (SELECT DISTINCT p FROM unnest($3::text[]) AS u (p)) AS new
+		WHERE s.org_id = $1 AND s.session_id = $2
+		  AND (EXISTS (SELECT FROM session_edits WHERE org_id = $1 AND session_id = $2 AND path = new.p)
+		   OR (SELECT count(*) FROM session_edits WHERE org_id = $1 AND session_id = $2) < $5)
 		ON CONFLICT (org_id, session_id, path) DO UPDATE SET edited_at = excluded.edited_at`, t.org, id, paths, at, most)
 	t.pipeline.later(b)
 	return nil

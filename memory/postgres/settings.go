@@ -12,8 +12,16 @@ import (
 
 // SetProjectSettings changes the settings of a project.
 func (t *tx) SetProjectSettings(ctx context.Context, project uuid.UUID, change memory.ProjectSettingsChange) (memory.ProjectInfo, bool, error) {
-	rows, err := t.tx.Query(ctx, `UPDATE projects p SET without_organization = coalesce($3, p.without_organization)
-		WHERE p.org_id = $1 AND p.project_id = $2 RETURNING `+projectColumns, t.org, project, change.WithoutOrganization)
+	b := &pgx.Batch{}
+	b.Queue(`UPDATE projects SET without_organization = coalesce($3, without_organization) WHERE org_id = $1 AND project_id = $2`,
+		t.org, project, change.WithoutOrganization)
+	b.Queue(`SELECT `+projectColumns+` FROM projects p WHERE p.org_id = $1 AND p.project_id = $2`, t.org, project)
+	results := t.tx.SendBatch(ctx, b)
+	if _, err := results.Exec(); err != nil {
+		_ = results.Close() // it has the same error
+		return memory.ProjectInfo{}, false, err
+	}
+	rows, err := postgres.RowsOf(results)
 	if err != nil {
 		return memory.ProjectInfo{}, false, err
 	}

@@ -18,7 +18,7 @@ func (v *view) Watched(ctx context.Context, project, after uuid.UUID, limit int)
 		WHERE m.org_id = $1 AND m.status = 'live' AND m.kind <> 'session_outcome' AND m.memory_id > $3
 		  AND (m.project_id = $2 OR EXISTS (
 			SELECT 1 FROM attachments a JOIN elements e ON e.org_id = a.org_id AND e.element_id = a.element_id
-			WHERE a.org_id = m.org_id AND a.memory_id = m.memory_id AND a.detached_at IS NULL AND e.project_id = $2))
+			WHERE a.org_id = $1 AND a.memory_id = m.memory_id AND a.detached_at IS NULL AND e.project_id = $2))
 		ORDER BY m.memory_id LIMIT $4`, v.org, project, after, limit)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,8 @@ func (t *tx) Excuse(_ context.Context, stamp uuid.UUID, ids []uuid.UUID) error {
 		return nil
 	}
 	b := &pgx.Batch{}
-	b.Queue(`INSERT INTO stamp_excuses (org_id, stamp_id, memory_id) SELECT $1, $2, unnest($3::uuid[]) ON CONFLICT DO NOTHING`, t.org, stamp, ids)
+	b.Queue(`INSERT INTO stamp_excuses (org_id, stamp_id, memory_id) SELECT o.org_id, $2, m
+		FROM organizations o CROSS JOIN unnest($3::uuid[]) AS m WHERE o.org_id = $1 ON CONFLICT DO NOTHING`, t.org, stamp, ids)
 	t.pipeline.later(b)
 	return nil
 }
@@ -164,7 +165,7 @@ func (t *tx) Withdraw(_ context.Context, doubts []uuid.UUID, now time.Time) erro
 	b := &pgx.Batch{}
 	b.Queue(`UPDATE doubts SET cleared_at = $3, withdrawn = true WHERE org_id = $1 AND doubt_id = ANY ($2) AND cleared_at IS NULL`, t.org, doubts, now)
 	b.Queue(`UPDATE memories m SET verify = EXISTS (
-			SELECT 1 FROM doubts o WHERE o.org_id = m.org_id AND o.memory_id = m.memory_id AND o.cleared_at IS NULL AND o.cause <> 'disputed')
+			SELECT 1 FROM doubts o WHERE o.org_id = $1 AND o.memory_id = m.memory_id AND o.cleared_at IS NULL AND o.cause <> 'disputed')
 		WHERE m.org_id = $1 AND m.memory_id IN (SELECT d.memory_id FROM doubts d WHERE d.org_id = $1 AND d.doubt_id = ANY ($2))`, t.org, doubts)
 	t.pipeline.later(b)
 	return nil

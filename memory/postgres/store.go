@@ -124,8 +124,9 @@ func lockOrder(keys []memory.SpaceKey) []memory.SpaceKey {
 }
 
 // writePlans is for transactions that read a few rows by key, whatever the statistics say: tables that were just filled have
-// none yet, and a plan made without them scans.
-const writePlans = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true),
+// none yet, and a plan made without them scans. What is switched off counts as costly where nothing else will do, and a server that
+// compiles (jit) costly plans would take a second for it.
+const writePlans = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true),
 	set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), ` + bySeqOnly
 
 // lockSpace takes a space, and before the first one what admission stands for.

@@ -98,7 +98,7 @@ func (s *Store) Projects(ctx context.Context, org uuid.UUID) ([]memory.ProjectIn
 
 // projectColumns are read by scanProject.
 const projectColumns = `p.project_id, p.name, p.created_at, p.without_organization,
-	ARRAY(SELECT i.identity FROM project_identities i WHERE i.org_id = p.org_id AND i.project_id = p.project_id ORDER BY 1)`
+	ARRAY(SELECT i.identity FROM project_identities i WHERE i.org_id = $1 AND i.project_id = p.project_id ORDER BY 1)`
 
 func scanProject(row pgx.CollectableRow) (memory.ProjectInfo, error) {
 	var p memory.ProjectInfo
@@ -174,7 +174,7 @@ func (s *Store) CreateProject(ctx context.Context, by memory.Caller, p memory.Pr
 		}
 		tag, err := t.Exec(ctx, `
 			INSERT INTO projects (org_id, project_id, space_id, name, created_at)
-			SELECT $1, $2, space_id, $3, $4 FROM spaces WHERE org_id = $1 AND scope = $5 AND owner = $6
+			SELECT org_id, $2, space_id, $3, $4 FROM spaces WHERE org_id = $1 AND scope = $5 AND owner = $6
 			ON CONFLICT (org_id, lower(name)) DO NOTHING`, org, p.ID, p.Name, p.CreatedAt, key.Scope, key.Owner)
 		if err != nil {
 			return err
@@ -204,6 +204,6 @@ func (s *Store) AddIdentities(ctx context.Context, by memory.Caller, project uui
 
 func addIdentities(ctx context.Context, t pgx.Tx, org, project uuid.UUID, identities []string) (added int64, err error) {
 	tag, err := t.Exec(ctx, `INSERT INTO project_identities (org_id, identity, project_id)
-		SELECT $1, i, $2 FROM unnest($3::text[]) AS i ON CONFLICT (org_id, identity) DO NOTHING`, org, project, identities)
+		SELECT o.org_id, i, $2 FROM organizations o CROSS JOIN unnest($3::text[]) AS i WHERE o.org_id = $1 ON CONFLICT (org_id, identity) DO NOTHING`, org, project, identities)
 	return tag.RowsAffected(), err
 }

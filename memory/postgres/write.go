@@ -72,8 +72,9 @@ func (t *tx) queueAttach(b *pgx.Batch, id uuid.UUID, at []memory.Attachment, now
 	// The conflict is an attachment taken away and given back in one instant.
 	b.Queue(`
 		INSERT INTO attachments (org_id, memory_id, element_id, attached_at, reason, path)
-		SELECT $1, $2, a.element, $3, a.reason, a.path FROM unnest($4::uuid[], $5::text[], $6::text[]) AS a (element, reason, path)
-		WHERE NOT EXISTS (SELECT 1 FROM attachments o
+		SELECT m.org_id, m.memory_id, a.element, $3, a.reason, a.path
+		FROM memories m CROSS JOIN unnest($4::uuid[], $5::text[], $6::text[]) AS a (element, reason, path)
+		WHERE m.org_id = $1 AND m.memory_id = $2 AND NOT EXISTS (SELECT 1 FROM attachments o
 			WHERE o.org_id = $1 AND o.memory_id = $2 AND o.element_id = a.element AND o.detached_at IS NULL)
 		ON CONFLICT (org_id, memory_id, element_id, attached_at) DO UPDATE
 		SET detached_at = NULL, reason = excluded.reason, path = excluded.path`, t.org, id, now, elements, reasons, paths)
@@ -90,7 +91,8 @@ func (t *tx) queuePaths(b *pgx.Batch, r *memory.Record, project uuid.UUID) {
 	}
 	b.Queue(`
 		INSERT INTO memory_paths (org_id, memory_id, ordinal, pattern, prefix, project_id)
-		SELECT $1, $2, p.ordinal, p.pattern, p.prefix, $5 FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS p (pattern, prefix, ordinal)
+		SELECT o.org_id, $2, p.ordinal, p.pattern, p.prefix, $5
+		FROM organizations o CROSS JOIN unnest($3::text[], $4::text[]) WITH ORDINALITY AS p (pattern, prefix, ordinal) WHERE o.org_id = $1
 		ON CONFLICT (org_id, memory_id, pattern) DO UPDATE SET ordinal = excluded.ordinal`,
 		t.org, r.ID, r.Paths, prefixes, nullID(project))
 }
