@@ -150,12 +150,12 @@ func GroundPatterns(m ModelView, elements, paths []string) []string {
 // paths. Who names no commit is taken to have seen the newest that a tracked run compared; without one, nil.
 func seenOn(ctx context.Context, v View, c Caller, seen *Seen, elements []ElementRef, paths []string) (*Seen, error) {
 	if (seen == nil || seen.Commit == "") && c.Project != uuid.Nil {
-		runs, err := v.Runs(ctx, c.Project, RunQuery{Tracked: true, Limit: 1})
+		latest, err := v.LatestCompared(ctx, c.Project)
 		if err != nil {
 			return nil, err
 		}
-		if len(runs) > 0 {
-			return &Seen{Commit: runs[0].Commit, Branch: runs[0].Branch, Assumed: true}, nil
+		if latest.Commit != "" {
+			return &Seen{Commit: latest.Commit, Branch: latest.Branch, Assumed: true}, nil
 		}
 	}
 	if seen == nil || seen.TreeOf == nil {
@@ -236,11 +236,16 @@ type runsView interface {
 	driftProjects
 	// Runs lists runs, newest first.
 	Runs(ctx context.Context, project uuid.UUID, q RunQuery) ([]RunSummary, error)
+	// LatestCompared gives the commit that the newest tracked run compared, and its branch; a zero one when there was none.
+	LatestCompared(ctx context.Context, project uuid.UUID) (Compared, error)
 	// RunReport gives the report of a run.
 	RunReport(ctx context.Context, project, run uuid.UUID) (RunReport, bool, error)
 	// LatestTracked gives the latest tracked run of each repository, with its report.
 	LatestTracked(ctx context.Context, project uuid.UUID) ([]Run, error)
 }
+
+// Compared is what a run compared.
+type Compared struct{ Commit, Branch string }
 
 // DriftHistory lists runs, newest first.
 func (s *Service) DriftHistory(ctx context.Context, c Caller, q RunQuery) ([]RunSummary, error) {

@@ -57,9 +57,12 @@ func (t *tx) FindElements(ctx context.Context, project uuid.UUID, name string) (
 	return t.past().FindElements(ctx, project, name)
 }
 
-// Runs is that of the view; no row that waits is a run.
-func (t *tx) Runs(ctx context.Context, project uuid.UUID, q memory.RunQuery) ([]memory.RunSummary, error) {
-	return t.past().Runs(ctx, project, q)
+// LatestCompared is known of a project whose space is held.
+func (t *tx) LatestCompared(ctx context.Context, project uuid.UUID) (memory.Compared, error) {
+	if sp := t.spaces[memory.SpaceKey{Scope: memory.Project, Owner: project.String()}]; sp != nil {
+		return sp.compared, nil
+	}
+	return t.past().LatestCompared(ctx, project)
 }
 
 // ByTitle is that of the view. A title that waits is sent first.

@@ -104,6 +104,24 @@ func (v *view) Runs(ctx context.Context, project uuid.UUID, q memory.RunQuery) (
 	return pgx.AppendRows([]memory.RunSummary{}, rows, scanSummary)
 }
 
+// latestCompared is what the newest tracked run of a project compared.
+const latestCompared = `SELECT commit, branch FROM drift_runs WHERE org_id = $1 AND project_id = $2 AND tracked AND NOT late
+	ORDER BY arrived_at DESC, run_id DESC LIMIT 1`
+
+// LatestCompared gives the commit and branch of the newest tracked run.
+func (v *view) LatestCompared(ctx context.Context, project uuid.UUID) (c memory.Compared, err error) {
+	err = scanCompared(v.tx.QueryRow(ctx, latestCompared, v.org, project), &c)
+	return c, err
+}
+
+func scanCompared(row pgx.Row, to *memory.Compared) error {
+	if err := row.Scan(&to.Commit, &to.Branch); !postgres.IsNoRows(err) {
+		return err
+	}
+	*to = memory.Compared{}
+	return nil
+}
+
 func nullTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

@@ -68,6 +68,7 @@ type lockedSpace struct {
 	memory.Space
 	nextSeq   int32
 	nextEvent int64
+	compared  memory.Compared // of a project, when its space was taken
 }
 
 // View runs fn on one snapshot. When the keys at hand turn out to be old with the first thing that fn asks, fn runs again.
@@ -142,6 +143,9 @@ func (t *tx) lockSpace(ctx context.Context, key memory.SpaceKey, first *admissio
 		b.Queue(lock, t.org, key.Scope, key.Owner).QueryRow(func(row pgx.Row) error {
 			return row.Scan(&sp.ID, &sp.Live, &sp.nextSeq, &sp.nextEvent)
 		})
+		if key.Scope == memory.Project { // what a memory is written on is asked by nearly every write
+			b.Queue(latestCompared, t.org, key.Owner).QueryRow(func(row pgx.Row) error { return scanCompared(row, &sp.compared) })
+		}
 		return t.tx.SendBatch(ctx, b).Close()
 	}
 	err := scan(first)

@@ -70,3 +70,35 @@ func TestTripsOfARecall(t *testing.T) {
 		t.Errorf("%d round trips, want 5", got)
 	}
 }
+
+// A remember waits for the database five times: its space with all that a write asks, what it names, what is near, the rows, and the end.
+func TestTripsOfARemember(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	var n trips
+	d := pgtest.NewDatabase(t, func(cfg *postgres.Config) { cfg.MaxConns, cfg.Tracer = 1, &n })
+	master, err := secret.GenerateMaster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := store.New(d.DB, master)
+	s := domain{memory.New(own, memory.Options{}), own, d.DB}
+	c := filled(t, s, "shop")
+	remember := func(r memory.RememberRequest) int64 {
+		t.Helper()
+		before := n.Load()
+		if _, err := s.Remember(ctx, c, r); err != nil {
+			t.Fatal(err)
+		}
+		return n.Load() - before
+	}
+	remember(memory.RememberRequest{Content: "Candles stand in the second drawer from above.", Paths: []string{"drawers/**"}}) // statements are prepared
+	for _, r := range []memory.RememberRequest{
+		{Content: "Matches lie behind the blue curtain near the door.", Paths: []string{"door/**"}},
+		{Content: "A bell rings whenever somebody opens the gate.", Elements: []string{"shop"}},
+	} {
+		if got := remember(r); got != 5 {
+			t.Errorf("%q: %d round trips, want 5", r.Content, got)
+		}
+	}
+}
