@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -20,11 +21,41 @@ const maxGroup = 16
 // groups lets writers of one process that want the same spaces share a transaction. Writers of a space follow each other
 // anyway, since each must see what the one before stored. While one writes, the others wait here, without a connection;
 // the next then runs the work of all of them, each so that it can be taken back, and commits once: one lock, one wait for
-// the disk. With eight writers of one project this stores twice as much as one transaction for each. The zero value is
-// ready.
+// the disk. With eight writers of one project this stores twice as much as one transaction for each.
+//
+// A process whose processors are busy writes to few spaces at a time: those of the others wait here, too, and are more when their turn
+// comes. A statement costs more than the row it adds, so that stores more in all.
 type groups struct {
-	mu     sync.Mutex
-	queues map[groupKey]*queue
+	mu       sync.Mutex
+	queues   map[groupKey]*queue
+	turns    chan struct{} // as many as may write at a time
+	patience time.Duration // how long one waits for a turn; then it writes all the same
+}
+
+// turnPatience is long for a write that waits for others to work, and short where one of them waits for something else.
+const turnPatience = 50 * time.Millisecond
+
+// newGroups lets one more write than there are processors: one of them usually waits for the other side.
+func newGroups() groups {
+	return groups{queues: map[groupKey]*queue{}, turns: make(chan struct{}, runtime.GOMAXPROCS(0)+1), patience: turnPatience}
+}
+
+// turn waits for a turn. Leaving it gives it back, once.
+func (g *groups) turn(ctx context.Context) (leave func()) {
+	select {
+	case g.turns <- struct{}{}:
+		return sync.OnceFunc(func() { <-g.turns })
+	default:
+	}
+	timer := time.NewTimer(g.patience)
+	defer timer.Stop()
+	select {
+	case g.turns <- struct{}{}:
+		return sync.OnceFunc(func() { <-g.turns })
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return func() {}
 }
 
 // groupKey is an organization and the spaces, in lock order, as one text.
@@ -79,11 +110,13 @@ const keysPatience = 20 * time.Millisecond
 // jobs are in the queue again and each may still be withdrawn.
 func (s *Store) lead(ctx context.Context, org uuid.UUID, spaces []memory.SpaceKey, q *queue, own *job) (ran bool) {
 	defer func() { q.lead <- struct{}{} }()
+	leave := s.groups.turn(ctx)
+	defer leave()
 	group := s.groups.begin(q, own)
 	if group == nil {
 		return true // another leader ran it
 	}
-	if s.run(org, spaces, group) { //nolint:contextcheck // every job brings its own
+	if s.run(org, spaces, group, leave) { //nolint:contextcheck // every job brings its own
 		return true
 	}
 	s.groups.putBack(q, group)
@@ -106,9 +139,6 @@ func (g *groups) join(key groupKey, j *job) *queue {
 	defer g.mu.Unlock()
 	q := g.queues[key]
 	if q == nil {
-		if g.queues == nil {
-			g.queues = map[groupKey]*queue{}
-		}
 		q = &queue{lead: make(chan struct{}, 1)}
 		q.lead <- struct{}{}
 		g.queues[key] = q
@@ -182,8 +212,8 @@ func (g *groups) putBack(q *queue, group []*job) {
 // run executes a group and tells every job how it went; it is false, and tells none, when the keys are being changed. A job
 // that fails takes back what it wrote and leaves the others alone. When one fails so that the transaction is lost with it, as
 // when its caller gives up in the middle of a statement, nothing is stored, and the others run once more, each by itself. When
-// the database fails, all fail.
-func (s *Store) run(org uuid.UUID, spaces []memory.SpaceKey, group []*job) (ran bool) {
+// the database fails, all fail. sent is called when nothing is left but to wait for the disk.
+func (s *Store) run(org uuid.UUID, spaces []memory.SpaceKey, group []*job, sent func()) (ran bool) {
 	err := errPanicked // unless the transaction returns
 	defer func() {
 		if ran = !errors.Is(err, errKeysChange); !ran {
@@ -196,7 +226,7 @@ func (s *Store) run(org uuid.UUID, spaces []memory.SpaceKey, group []*job) (ran 
 			close(j.done)
 		}
 	}()
-	err = s.together(org, spaces, group)
+	err = s.together(org, spaces, group, sent)
 	if len(group) > 1 && errors.Is(err, errRollback) {
 		for _, j := range group {
 			if j.err == nil {
@@ -211,7 +241,7 @@ func (s *Store) run(org uuid.UUID, spaces []memory.SpaceKey, group []*job) (ran 
 // alone executes one job, whatever it must wait for.
 func (s *Store) alone(org uuid.UUID, spaces []memory.SpaceKey, j *job) error {
 	for {
-		err := s.together(org, spaces, []*job{j})
+		err := s.together(org, spaces, []*job{j}, func() {})
 		if !errors.Is(err, errKeysChange) {
 			return err
 		}
@@ -219,8 +249,9 @@ func (s *Store) alone(org uuid.UUID, spaces []memory.SpaceKey, j *job) error {
 	}
 }
 
-// together executes a group in one transaction. The error is that of the transaction; of a job alone it is the job's too.
-func (s *Store) together(org uuid.UUID, spaces []memory.SpaceKey, group []*job) error {
+// together executes a group in one transaction, and calls sent before that is committed. The error is that of the transaction; of a job
+// alone it is the job's too.
+func (s *Store) together(org uuid.UUID, spaces []memory.SpaceKey, group []*job, sent func()) error {
 	// The transaction belongs to no single caller: it goes on when one of them gives up. Each job's own statements run
 	// under the context of its caller.
 	ctx := context.WithoutCancel(group[0].ctx)
@@ -245,10 +276,12 @@ func (s *Store) together(org uuid.UUID, spaces []memory.SpaceKey, group []*job) 
 			return err
 		}
 		if len(group) == 1 {
-			if err := group[0].fn(w); err != nil {
-				return err
+			err := group[0].fn(w)
+			if err == nil {
+				err = p.flush(ctx)
 			}
-			return p.flush(ctx)
+			sent()
+			return err
 		}
 		for _, j := range group {
 			switch j.err = w.attempt(ctx, j); {
@@ -261,6 +294,7 @@ func (s *Store) together(org uuid.UUID, spaces []memory.SpaceKey, group []*job) 
 		}
 		// Rows of jobs that only added are first sent here: where one cannot be stored, each job learns by itself whether it is its own.
 		err = p.flush(ctx)
+		sent()
 		if err != nil && !postgres.Retryable(err) && !t.Conn().IsClosed() {
 			return fmt.Errorf("%w: %w", errRollback, err)
 		}

@@ -156,3 +156,85 @@ func keepsJobsApart(t *testing.T, without []string) {
 		t.Errorf("%d queues are kept though nobody writes", len(s.groups.queues))
 	}
 }
+
+// While as many write as the processors can feed, the writers of another space gather, and share a transaction when one of those has nothing
+// left but to wait for the disk. Nobody waits for long for one that is stuck.
+func TestWritersTakeTurns(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	master, err := secret.GenerateMaster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(pgtest.New(t), master)
+	org, err := s.CreateOrganization(ctx, "o", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(user string, meanwhile func()) error {
+		return s.Write(ctx, org, []memory.SpaceKey{{Scope: memory.Personal, Owner: user}}, func(w memory.Tx) error {
+			meanwhile()
+			return w.Audit(ctx, memory.Caller{Org: org, User: user}, memory.AuditEntry{At: time.Now(), Verb: memory.Verb(user)})
+		})
+	}
+	for _, user := range []string{"stuck", "others"} { // spaces are made one after the other
+		if err := write(user, func() {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const others = 5
+	together := func(patience time.Duration, done func(), proceed <-chan struct{}) (transactions int) {
+		t.Helper()
+		s.groups.turns, s.groups.patience = make(chan struct{}, 1), patience
+		started := make(chan struct{})
+		var all sync.WaitGroup
+		all.Go(func() {
+			if err := write("stuck", func() { close(started); <-proceed }); err != nil {
+				t.Error(err)
+			}
+		})
+		<-started
+		ids := make(chan string, others)
+		for range others {
+			all.Go(func() {
+				if err := s.Write(ctx, org, []memory.SpaceKey{{Scope: memory.Personal, Owner: "others"}}, func(w memory.Tx) error {
+					var id string
+					err := w.(*tx).tx.QueryRow(ctx, `SELECT pg_current_xact_id()::text`).Scan(&id)
+					ids <- id
+					return err
+				}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		done()
+		all.Wait()
+		close(ids)
+		found := map[string]bool{}
+		for id := range ids {
+			found[id] = true
+		}
+		return len(found)
+	}
+	proceed := make(chan struct{})
+	key := groupKey{org: org, spaces: fmt.Sprintf("%q", []memory.SpaceKey{{Scope: memory.Personal, Owner: "others"}})}
+	if n := together(time.Hour, func() {
+		for waiting := 0; waiting < others; runtime.Gosched() {
+			s.groups.mu.Lock()
+			if q := s.groups.queues[key]; q != nil {
+				waiting = len(q.jobs)
+			}
+			s.groups.mu.Unlock()
+		}
+		close(proceed)
+	}, proceed); n != 1 {
+		t.Errorf("%d writers that waited made %d transactions, want 1", others, n)
+	}
+	last := make(chan struct{})
+	together(time.Millisecond, func() {
+		if err := write("others", func() {}); err != nil { // while one is stuck
+			t.Error(err)
+		}
+		close(last)
+	}, last)
+}

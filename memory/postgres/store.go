@@ -30,7 +30,7 @@ var _ memory.Store = (*Store)(nil)
 
 // New makes a Store on an open database. The master key unwraps the keys of the organizations in it.
 func New(db *postgres.DB, master *secret.Master, options ...Option) *Store {
-	s := &Store{db: db, master: keyring{master: master, keys: map[uuid.UUID]opened{}}, exact: DefaultExactVectors}
+	s := &Store{db: db, master: keyring{master: master, keys: map[uuid.UUID]opened{}}, exact: DefaultExactVectors, groups: newGroups()}
 	for _, option := range options {
 		option(s)
 	}
