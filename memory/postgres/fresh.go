@@ -239,7 +239,8 @@ func (f *fresh) queueMemories(b *pgx.Batch, org uuid.UUID) {
 		INSERT INTO memories (org_id, memory_id, space_id, seq, project_id, handle, kind, status, agent, user_name, origin, source_key, batch_id,
 			unreviewed, created_at, confirmed_at, confirmations, citations, ignored_by, revision, superseded_by, expires_at, title_hash, text_hash,
 			term_count, seen_commit, seen_branch, seen_tree, seen_assumed)
-		SELECT o.org_id, m.* FROM organizations o CROSS JOIN unnest($2::uuid[], $3::int[], $4::int[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
+		SELECT o.org_id, m.*
+		FROM organizations o CROSS JOIN unnest($2::uuid[], $3::int[], $4::int[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
 			$12::bytea[], $13::uuid[], $14::bool[], $15::timestamptz[], $16::timestamptz[], $17::int[], $18::int[], $19::int[], $20::int[], $21::uuid[],
 			$22::timestamptz[], $23::bytea[], $24::bytea[], $25::int[], $26::text[], $27::text[], $28::text[], $29::bool[]) AS m
 		WHERE o.org_id = $1`,

@@ -126,7 +126,8 @@ func (t *tx) KeepKeys(_ context.Context, space int32, merged map[string]uuid.UUI
 	}
 	b := &pgx.Batch{}
 	b.Queue(`INSERT INTO import_keys (org_id, space_id, source_key, memory_id)
-		SELECT o.org_id, $2, k.hash, k.id FROM organizations o CROSS JOIN unnest($3::bytea[], $4::uuid[]) AS k (hash, id) WHERE o.org_id = $1 ON CONFLICT DO NOTHING`, t.org, space, hashes, ids)
+		SELECT o.org_id, $2, k.hash, k.id
+		FROM organizations o CROSS JOIN unnest($3::bytea[], $4::uuid[]) AS k (hash, id) WHERE o.org_id = $1 ON CONFLICT DO NOTHING`, t.org, space, hashes, ids)
 	t.pipeline.later(b)
 	return nil
 }
