@@ -28,11 +28,14 @@ func (a *answer) fill(ctx context.Context, best []ranked, records []Record) erro
 	for i := range records {
 		index[records[i].ID] = i
 	}
+	wait := a.sayings.read(records) // meanwhile links are looked up
+	defer wait()
 	if a.request.AsOf == nil && *a.request.MaxTokens > 0 {
 		if err := a.resolveLinks(ctx, a.view, a.caller, records); err != nil {
 			return err
 		}
 	}
+	wait()
 	budget := budget{max: *a.request.MaxTokens}
 	var hits []Result
 	var all said

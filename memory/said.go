@@ -2,8 +2,10 @@ package memory
 
 import (
 	"hash/maphash"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 )
@@ -61,6 +63,21 @@ func (s *sayings) of(m *Memory) saying {
 		s.keep(key, w)
 	}
 	return saying{m, w}
+}
+
+// read splits the texts of many in the background, on all processors, for of to find them kept. The texts must not change until wait
+// has returned.
+func (s *sayings) read(all []Record) (wait func()) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(all)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
+				s.of(&all[i].Memory)
+			}
+		})
+	}
+	return workers.Wait
 }
 
 func (s *sayings) keep(key sayingKey, w *hashedText) {

@@ -83,6 +83,25 @@ func TestTwinReadsEachTextOnce(t *testing.T) { //nolint:paralleltest // it count
 	}
 }
 
+// What many say is read beforehand, and found then.
+func TestSayingsAreReadBeforehand(t *testing.T) {
+	t.Parallel()
+	var s sayings
+	all := make([]Record, 50)
+	for i := range all {
+		all[i].Memory = Memory{ID: uuid.UUID{byte(i + 1)}, Revision: 1, Content: fmt.Sprintf("order %d waits in a queue", i)}
+	}
+	s.read(all)()
+	if len(s.kept) != len(all) {
+		t.Errorf("%d of %d are kept", len(s.kept), len(all))
+	}
+	for i := range all {
+		if got, want := s.of(&all[i].Memory).hashedText, hashed(all[i].Content); !slices.Equal(got.terms, want.terms) || got.normal != want.normal {
+			t.Errorf("%q is read as %v, want %v", all[i].Content, got, want)
+		}
+	}
+}
+
 // A revision that was shown is not split again, another one is; what is kept has its bound.
 func TestSayingsAreKept(t *testing.T) {
 	t.Parallel()

@@ -51,6 +51,7 @@ type view struct {
 	seen       *sighting                   // the newest look at what has changed in residents
 	traits     map[uuid.UUID]memory.Traits // of what the last search compared exactly, by the model it asked with
 
+	hashed   map[word]int64                 // by keys
 	models   map[uuid.UUID][]memory.Element // of projects, as read in this transaction: a model is large and asked for often
 	erasures int64                          // of the organization, as Answered read them
 }

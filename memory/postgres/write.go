@@ -25,10 +25,25 @@ func (v *view) entry(ix memory.Index) entry {
 	return entry{terms: v.hashes(termDomain, ix.Terms), tags: v.hashes(tagDomain, ix.Tags), title: v.titleHash(ix.Title), text: v.hash128(textDomain, ix.Normal)}
 }
 
+// word is what is hashed.
+type word struct{ domain, text string }
+
+// maxHashed bounds how many a transaction remembers, some five megabytes: one that looks through everything meets every word there is.
+const maxHashed = 50_000
+
+// hashes gives the keyed hashes of words. Those of an import are hashed once for each transaction: most occur in many of its memories.
 func (v *view) hashes(domain string, texts []string) []int64 {
+	if v.hashed == nil || len(v.hashed) > maxHashed {
+		v.hashed = map[word]int64{}
+	}
 	out := make([]int64, len(texts))
 	for i, t := range texts {
-		out[i] = v.keys.Hash64(domain, t)
+		h, known := v.hashed[word{domain, t}]
+		if !known {
+			h = v.keys.Hash64(domain, t)
+			v.hashed[word{domain, t}] = h
+		}
+		out[i] = h
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
