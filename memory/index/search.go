@@ -304,6 +304,9 @@ func (s *search) hash(term string) int64 { return s.Hashes[slices.Index(s.Terms,
 // promising is how many memories beside those that are wanted are looked at before the others: what these reach rules out nearly all.
 const promising = 64
 
+// all chooses all.
+func all(float64, *standing) bool { return true }
+
 // compare bounds the relevance of each memory, and keeps those that may be near, within Share of the best, and among the results that are
 // wanted or decide which these are.
 func (s *search) compare() {
@@ -313,15 +316,17 @@ func (s *search) compare() {
 	first := s.highest(s.Limit+promising, true)
 	if s.ByVector() {
 		// The most promising at a glance are looked at in full, then all that may have as much as the better half of them.
-		s.sharpen(first)
+		s.sharpen(first, all)
 		first = s.highest(s.Limit+promising/2, false)
-		s.sharpen(first)
+		s.sharpen(first, all)
 	}
-	s.take(first, math.Inf(1), nil)
+	s.take(first, math.Inf(1), all)
 	w := s.weights()
 	b := s.reached(w, first)
 	least := w.leastRelevance(b, s.Share()*b.sureTop)
-	s.take(least, first, func(high float64, st *standing) bool { return b.open(w, st, high) })
+	open := b.opener(w, least, first)
+	s.sharpen(least, open)
+	s.take(least, first, open)
 	share := s.Share() * slack
 	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.high < share*b.sureTop })
 }
@@ -346,21 +351,17 @@ func (s *search) highest(n int, glanced bool) float64 {
 	return last(most, n)
 }
 
-// take keeps what may be near, of the memories whose bound is at least one number and below another, and that are chosen by it; nil
-// chooses all.
+// take keeps what may be near, of the memories whose bound is sharp, at least one number and below another, and that are chosen by it.
 func (s *search) take(least, below float64, chosen func(high float64, st *standing) bool) {
 	for n := range s.parts {
 		p := &s.parts[n]
-		wanted := func(slot int, high float64) bool {
-			return high >= least && high < below && (chosen == nil || chosen(high, &p.standings[slot]))
-		}
 		for word, top := range p.tops {
 			if float64(top) < least {
 				continue
 			}
 			for i, high := range p.word(word) {
 				slot := word*perWord + i
-				if high == 0 || !wanted(slot, float64(high)) || p.glanced(slot) && !wanted(slot, p.look(s, slot)) {
+				if high := float64(high); high == 0 || high < least || high >= below || p.glanced(slot) || !chosen(high, &p.standings[slot]) {
 					continue
 				}
 				e := entry{part: n, slot: slot, matched: p.sums[slot], byVector: p.byVector && p.vectors.has(slot)}
@@ -453,16 +454,15 @@ func (p *part) word(word int) []float32 {
 }
 
 // look bounds the relevance of a slot that was only glanced at, by the whole of its vector.
-func (p *part) look(s *search, slot int) float64 {
-	cosine, off := p.vectors.cosine(&p.question, slot)
+func (p *part) look(s *search, slot int) {
+	cosine, off := p.vectors.about(&p.question, slot)
 	high := s.Ranking.SemanticWeight*max(0, cosine+off) + s.Ranking.LexicalWeight*s.Words.Lexical(p.sums[slot])
 	p.highs[slot] = min(p.highs[slot], float32(high*up))
 	p.sharp.set(slot)
-	return float64(p.highs[slot])
 }
 
-// sharpen looks at all slots whose bound is at least that.
-func (s *search) sharpen(least float64) {
+// sharpen looks at all slots whose bound is at least that, and that are chosen by it.
+func (s *search) sharpen(least float64, chosen func(high float64, st *standing) bool) {
 	for i := range s.parts {
 		p := &s.parts[i]
 		if !p.byVector {
@@ -473,7 +473,8 @@ func (s *search) sharpen(least float64) {
 				return
 			}
 			for i, high := range p.word(word) {
-				if slot := word*perWord + i; high > 0 && float64(high) >= least && p.glanced(slot) {
+				slot := word*perWord + i
+				if high := float64(high); high > 0 && high >= least && p.glanced(slot) && chosen(high, &p.standings[slot]) {
 					p.look(s, slot)
 				}
 			}
@@ -576,6 +577,52 @@ func (s *search) reached(w *weights, rest float64) (b bar) {
 // open tells whether a memory may be among the results that are wanted, or decide which these are.
 func (b *bar) open(w *weights, r *standing, high float64) bool {
 	return w.most(r, high, b.sureBest) >= b.least*slack || b.decides(w, r, high)
+}
+
+// opener is open for relevances between two numbers, found out once for each usual standing. It may be used by several goroutines.
+func (b *bar) opener(w *weights, low, high float64) func(high float64, st *standing) bool {
+	var known [usualStandings]atomic.Uint64 // the bits of what is the least that is open; 0 while nobody asked
+	return func(relevance float64, st *standing) bool {
+		i, ok := st.usual(w.IgnoredFrom)
+		if !ok {
+			return b.open(w, st, relevance)
+		}
+		least := math.Float64frombits(known[i].Load())
+		if least == 0 {
+			from, to := low, high // it is between these, since more relevance never lowers a score
+			for range 14 {
+				if middle := (from + to) / 2; b.open(w, st, middle) {
+					to = middle
+				} else {
+					from = middle
+				}
+			}
+			least = from
+			known[i].Store(math.Float64bits(least))
+		}
+		return relevance >= least
+	}
+}
+
+// usualStandings are those that weigh differently, but for age, and have few citations.
+const usualStandings = 4 * 2 * 2 * 2 * usualCitations
+
+// usual numbers a standing among them.
+func (st *standing) usual(ignoredFrom int) (i int, ok bool) {
+	if st.kind > 3 || st.citations < 0 || st.citations >= usualCitations {
+		return 0, false
+	}
+	i = int(st.citations)<<5 | int(st.kind)
+	if st.doubted {
+		i |= 1 << 2
+	}
+	if st.doubtful {
+		i |= 1 << 3
+	}
+	if int(st.ignored) >= ignoredFrom {
+		i |= 1 << 4
+	}
+	return i, true
 }
 
 // decides tells whether a memory may be the most relevant or the most held.

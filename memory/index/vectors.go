@@ -156,18 +156,25 @@ func (v *vectors) ask(vector []float32) (q question, ok bool) {
 // cosine gives about the cosine with the vector of a slot that has one, and by how much it may be wrong: with q = q̂ + e and v = v̂ + f of length
 // 1, |q·v − q̂·v̂| = |e·v + q̂·f| ≤ |e| + |q̂||f| (Cauchy and Schwarz).
 func (v *vectors) cosine(q *question, slot int) (cosine, off float64) {
-	upper, lower := v.from(v.upper, slot), v.from(v.lower, slot)
-	dot := func(numbers []int8) int64 {
-		var u, l [1]int32
-		dots(numbers, upper, u[:])
-		dots(numbers, lower, l[:])
-		return halfScale*int64(u[0]) + int64(l[0])
-	}
-	sum := fineScale*dot(q.coarse) + dot(q.fine) - lift*q.sum
+	sum := fineScale*v.dot(q.coarse, slot) + v.dot(q.fine, slot) - lift*q.sum
 	return float64(sum) * q.scale * float64(v.scales[slot]), q.residual + q.size*float64(v.residuals[slot]) + floatSlack
 }
 
-// glance is cosine for len(highs) slots of one chunk by the coarse part of the query and the upper halves alone: no cosine is higher
+// about is cosine by the coarse part of the query alone.
+func (v *vectors) about(q *question, slot int) (cosine, off float64) {
+	sum := v.dot(q.coarse, slot) - lift*q.coarseSum
+	return float64(sum) * fineScale * q.scale * float64(v.scales[slot]), q.coarseResidual + q.coarseSize*float64(v.residuals[slot]) + floatSlack
+}
+
+// dot multiplies numbers with those of a slot, which are lifted.
+func (v *vectors) dot(numbers []int8, slot int) int64 {
+	var upper, lower [1]int32
+	dots(numbers, v.from(v.upper, slot), upper[:])
+	dots(numbers, v.from(v.lower, slot), lower[:])
+	return halfScale*int64(upper[0]) + int64(lower[0])
+}
+
+// glance is about for len(highs) slots of one chunk by the upper halves alone: no cosine is higher
 // than highs. Of slots without a vector they mean nothing.
 func (v *vectors) glance(q *question, slot int, highs []float32) {
 	var products [perWord]int32

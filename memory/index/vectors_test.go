@@ -72,6 +72,9 @@ func TestBoundsOfCosines(t *testing.T) {
 				exact += float64(s[j]) * float64(query[j])
 			}
 			exact /= length(s) * length(query)
+			if cosine, off := v.about(&q, i); math.Abs(cosine-exact) > off || off > 0.1 {
+				rt.Fatalf("%d dimensions: %.6f is said to be about %.6f ± %.6f", dimensions, exact, cosine, off)
+			}
 			cosine, off := v.cosine(&q, i)
 			if math.Abs(cosine-exact) > off || off > 0.1 || float64(highs[i]) < exact || float64(highs[i]) > exact+1 {
 				rt.Fatalf("%d dimensions: %.6f is said to be %.6f ± %.6f and at most %.6f", dimensions, exact, cosine, off, highs[i])
