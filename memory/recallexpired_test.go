@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stele-dev/stele/c4model"
 	"github.com/stele-dev/stele/internal/postgres"
 	"github.com/stele-dev/stele/memory"
 	storage "github.com/stele-dev/stele/memory/postgres"
@@ -31,7 +32,12 @@ func TestRecallKeepsWhatExpiredOnlyWhileItHolds(t *testing.T) {
 	for _, content := range []string{"lantern of brass", "lantern of copper", "kettle of copper", "kettle of iron"} {
 		w.remember(memory.RememberRequest{Content: content})
 	}
-	first := w.remember(memory.RememberRequest{Content: "lantern of iron", Expires: "1h"}).Memory.Handle
+	name := func(element string) error {
+		_, err := other.ImportModel(ctx, w.c, memory.ModelImport{Source: "w.dsl", Model: &c4model.Model{Elements: []c4model.Element{{Key: "shop", Name: element, Level: c4model.System}}}})
+		return err
+	}
+	w.must(name("Copper"))
+	first := w.remember(memory.RememberRequest{Content: "lantern of iron", Expires: "1h", Elements: []string{"shop"}}).Memory.Handle
 	second := w.remember(memory.RememberRequest{Content: "kettle of brass", Expires: "2h"}).Memory.Handle
 	third := w.remember(memory.RememberRequest{Content: "copper of the lantern", Expires: "3h", Scope: memory.Personal}).Memory.Handle
 
@@ -51,6 +57,7 @@ func TestRecallKeepsWhatExpiredOnlyWhileItHolds(t *testing.T) {
 		{"one expires", func() error { w.now = w.now.Add(90 * time.Minute); return nil }},
 		{"one more expires", func() error { w.now = w.now.Add(time.Hour); return nil }},
 		{"one of another space expires", func() error { w.now = w.now.Add(time.Hour); return nil }},
+		{"the element of an expired one is renamed", func() error { return name("Brass") }},
 		{"an expired one gets a word", edit(first, nil, &tags)},
 		{"one lives on", edit(second, &never, nil)},
 		{"another lives for a while", edit(third, &later, nil)},

@@ -12,14 +12,13 @@ import (
 // expiredMemories lists what has left recall by its expiry only, through the partial index memories_expires. Its postings
 // are still there. A null moment lists nothing.
 const expiredMemories = `
-	SELECT space_id, seq, revision, term_count, text_hash FROM memories
+	SELECT space_id, seq, reindexed, text_hash FROM memories
 	WHERE org_id = $1 AND space_id = ANY ($2) AND status = 'live' AND expires_at IS NOT NULL AND expires_at <= $3`
 
 // expiredDigests tells by one number for each space whether other memories have expired than before, or one of them has other terms:
-// its text has them, and a text changes with the revision, the key of the hashes with text_hash. (xmin would tell as much, but
-// Citus sends no system column to where the rows lie.)
+// it was indexed anew, or its hashes have another key. (xmin would tell as much, but Citus sends no system column to where the rows lie.)
 const expiredDigests = `
-	SELECT space_id, count(*)::int, bit_xor(hash_record_extended(ROW (seq, revision, term_count, text_hash), 0))
+	SELECT space_id, count(*)::int, bit_xor(hash_record_extended(ROW (seq, reindexed, text_hash), 0))
 	FROM (` + expiredMemories + `) e GROUP BY space_id`
 
 // expiredTerms gives the expired memories with the terms of each, to be taken off df. Reading them once costs a fraction of

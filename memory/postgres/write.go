@@ -173,7 +173,7 @@ func (t *tx) Reindex(ctx context.Context, r *memory.Record, ix memory.Index) err
 	e := t.entry(ix)
 	b := &pgx.Batch{}
 	t.queueIndex(b, r, e)
-	b.Queue(`UPDATE memories SET title_hash = $3, text_hash = $4, term_count = $5 WHERE org_id = $1 AND memory_id = $2`,
+	b.Queue(`UPDATE memories SET title_hash = $3, text_hash = $4, term_count = $5, reindexed = reindexed + 1 WHERE org_id = $1 AND memory_id = $2`,
 		t.org, r.ID, e.title, e.text, len(e.terms))
 	t.pipeline.later(b)
 	return nil
@@ -216,7 +216,7 @@ func (t *tx) SetStatus(ctx context.Context, r *memory.Record, status memory.Stat
 		}
 	}
 	b := &pgx.Batch{}
-	b.Queue(`UPDATE memories SET status = $3, superseded_by = $4 WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID, status, nullID(successor))
+	b.Queue(`UPDATE memories SET status = $3, superseded_by = $4, reindexed = reindexed + 1 WHERE org_id = $1 AND memory_id = $2`, t.org, r.ID, status, nullID(successor))
 	if change < 0 {
 		b.Queue(`DELETE FROM vectors WHERE org_id = $1 AND space_id = $2 AND seq = $3`, t.org, r.Space, r.Seq)
 	}
