@@ -2,5 +2,5 @@
 
 package index
 
-// dots multiplies numbers with each of len(products) vectors of halves, which follow each other.
+// dots multiplies numbers with each of len(products) vectors, which follow each other.
 var dots = dotsPortable

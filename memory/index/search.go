@@ -89,9 +89,10 @@ type part struct {
 	id       int32
 	skip     bitset // dead, expired, or not admitted
 	sums     []int64
+	cosines  []float32 // about; of slots that are not skipped and have a vector
 	highs    []float32 // no relevance is higher; 0 of what is not wanted
 	tops     []float32 // by word of a bitset: no high of it is higher
-	sharp    bitset    // slots whose high is of the whole vector, not of a glance at it
+	chosen   bitset
 	question question
 	byVector bool
 }
@@ -304,69 +305,57 @@ func (s *search) hash(term string) int64 { return s.Hashes[slices.Index(s.Terms,
 // promising is how many memories beside those that are wanted are looked at before the others: what these reach rules out nearly all.
 const promising = 64
 
-// all chooses all.
-func all(float64, *standing) bool { return true }
-
 // compare bounds the relevance of each memory, and keeps those that may be near, within Share of the best, and among the results that are
 // wanted or decide which these are.
 func (s *search) compare() {
-	for i := range s.parts {
-		s.parts[i].glance(s)
-	}
-	first := s.highest(s.Limit+promising, true)
-	if s.ByVector() {
-		// The most promising at a glance are looked at in full, then all that may have as much as the better half of them.
-		s.sharpen(first, all)
-		first = s.highest(s.Limit+promising/2, false)
-		s.sharpen(first, all)
-	}
-	s.take(first, math.Inf(1), all)
-	w := s.weights()
-	b := s.reached(w, first)
-	least := w.leastRelevance(b, s.Share()*b.sureTop)
-	open := b.opener(w, least, first)
-	s.sharpen(least, open)
-	s.take(least, first, open)
-	share := s.Share() * slack
-	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.high < share*b.sureTop })
-}
-
-// highest gives the n-th highest bound, with those of a glance or without; 0 when there are fewer.
-func (s *search) highest(n int, glanced bool) float64 {
-	most := s.scores[:0]
+	most, n := s.scores[:0], s.Limit+promising // the highest bounds
 	for i := range s.parts {
 		p := &s.parts[i]
+		p.compare(s)
 		for word, top := range p.tops {
 			if float64(top) <= last(most, n) {
 				continue
 			}
-			for i, high := range p.word(word) {
-				if high := float64(high); high > last(most, n) && (glanced || !p.glanced(word*perWord+i)) {
+			for _, high := range p.word(word) {
+				if high := float64(high); high > last(most, n) {
 					most = among(most, n, high)
 				}
 			}
 		}
 	}
 	s.scores = most
-	return last(most, n)
+	first := last(most, n)
+	s.take(first, math.Inf(1), func(float64, *standing) bool { return true })
+	w := s.weights()
+	b := s.reached(w, first)
+	least := w.leastRelevance(b, s.Share()*b.sureTop)
+	s.take(least, first, b.opener(w, least, first))
+	share := s.Share() * slack
+	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.high < share*b.sureTop })
 }
 
-// take keeps what may be near, of the memories whose bound is sharp, at least one number and below another, and that are chosen by it.
+// take keeps what may be near, of the memories whose bound is at least one number and below another, and that are chosen by it.
 func (s *search) take(least, below float64, chosen func(high float64, st *standing) bool) {
 	for n := range s.parts {
 		p := &s.parts[n]
-		for word, top := range p.tops {
-			if float64(top) < least {
-				continue
+		p.chosen = slices.Grow(p.chosen[:0], len(p.tops))[:len(p.tops)]
+		p.inPieces(func(word int) {
+			p.chosen[word] = 0
+			if float64(p.tops[word]) < least {
+				return
 			}
 			for i, high := range p.word(word) {
-				slot := word*perWord + i
-				if high := float64(high); high == 0 || high < least || high >= below || p.glanced(slot) || !chosen(high, &p.standings[slot]) {
-					continue
+				if high := float64(high); high > 0 && high >= least && high < below && chosen(high, &p.standings[word*perWord+i]) {
+					p.chosen[word] |= 1 << i
 				}
+			}
+		})
+		for word, left := range p.chosen {
+			for ; left != 0; left &= left - 1 {
+				slot := word*perWord + bits.TrailingZeros64(left)
 				e := entry{part: n, slot: slot, matched: p.sums[slot], byVector: p.byVector && p.vectors.has(slot)}
 				if e.byVector {
-					e.cosine, e.off = p.vectors.cosine(&p.question, slot)
+					e.cosine, e.off = float64(p.cosines[slot]), p.vectors.off(&p.question, slot)
 				}
 				if s.bound(&e) {
 					s.fill(&e)
@@ -384,12 +373,8 @@ func (s *search) fill(e *entry) {
 	e.place, e.distance = Place{p.id, e.row.seq}, s.distanceOf(e.row.id)
 }
 
-const (
-	// perPiece is how many slots one goroutine compares at a time: a quarter of a millisecond of what memory delivers.
-	perPiece = 8192
-	// fewSlots of a word of a bitset are compared one by one.
-	fewSlots = 16
-)
+// perPiece is how many slots one goroutine compares at a time: half a millisecond of what memory delivers.
+const perPiece = 8192
 
 // inPieces goes through all slots, a word of the bitsets at a time, on all processors where they are many.
 func (p *part) inPieces(do func(word int)) {
@@ -414,27 +399,30 @@ func (p *part) inPieces(do func(word int)) {
 // up keeps a bound a bound when a float32 holds it.
 const up = 1 + 1e-6
 
-// glance bounds the relevance of all slots that are not skipped, with half of their vectors. What is not wanted has no bound.
-func (p *part) glance(s *search) {
+// compare gives the cosines of all slots that are not skipped, and bounds their relevance. What is not wanted has no bound.
+func (p *part) compare(s *search) {
+	if p.byVector {
+		p.cosines = slices.Grow(p.cosines[:0], len(p.rows))[:len(p.rows)]
+	}
 	p.highs = slices.Grow(p.highs[:0], len(p.rows))[:len(p.rows)]
 	p.tops = slices.Grow(p.tops[:0], len(p.skip))[:len(p.skip)]
-	p.sharp = slices.Grow(p.sharp[:0], len(p.skip))[:len(p.skip)]
-	clear(p.sharp)
-	wanted := s.wanted()
+	wanted, anyKind := s.wanted(), len(s.Narrow.Kinds) == 0
 	meaning, words := s.Ranking.SemanticWeight, s.Ranking.LexicalWeight*s.Words.Lexical(1)
+	const up = 1 + 1e-6 // a float32 keeps it a bound
 	p.inPieces(func(word int) {
 		from, highs, left := word*perWord, p.word(word), ^p.skip[word]
 		if p.byVector {
-			p.vectors.glanceAt(&p.question, from, left, highs)
+			p.vectors.compare(&p.question, from, left, p.cosines[from:from+len(highs)])
 		}
 		for i := range highs {
 			slot := from + i
 			byVector, matched := p.byVector && p.vectors.has(slot), p.sums[slot]
 			switch {
-			case left>>i&1 == 0 || !byVector && matched == 0 || !wanted[p.standings[slot].kind]:
+			case left>>i&1 == 0 || !byVector && matched == 0 || !anyKind && !wanted[p.standings[slot].kind]:
 				highs[i] = 0
 			case byVector:
-				highs[i] = float32((meaning*max(0, float64(highs[i])) + words*float64(matched)) * up)
+				cosine := float64(p.cosines[slot]) + p.vectors.off(&p.question, slot)
+				highs[i] = float32((meaning*max(0, cosine) + words*float64(matched)) * up)
 			default:
 				highs[i] = float32(s.Ranking.Relevance(nil, s.Words.Lexical(matched)) * up)
 			}
@@ -443,43 +431,9 @@ func (p *part) glance(s *search) {
 	})
 }
 
-// glanced tells whether the bound of a slot is of a part of its vector.
-func (p *part) glanced(slot int) bool {
-	return p.byVector && !p.sharp.has(slot) && p.vectors.has(slot)
-}
-
 // word gives the bounds of a word's slots.
 func (p *part) word(word int) []float32 {
 	return p.highs[word*perWord : min((word+1)*perWord, len(p.highs))]
-}
-
-// look bounds the relevance of a slot that was only glanced at, by the whole of its vector.
-func (p *part) look(s *search, slot int) {
-	cosine, off := p.vectors.about(&p.question, slot)
-	high := s.Ranking.SemanticWeight*max(0, cosine+off) + s.Ranking.LexicalWeight*s.Words.Lexical(p.sums[slot])
-	p.highs[slot] = min(p.highs[slot], float32(high*up))
-	p.sharp.set(slot)
-}
-
-// sharpen looks at all slots whose bound is at least that, and that are chosen by it.
-func (s *search) sharpen(least float64, chosen func(high float64, st *standing) bool) {
-	for i := range s.parts {
-		p := &s.parts[i]
-		if !p.byVector {
-			continue
-		}
-		p.inPieces(func(word int) {
-			if float64(p.tops[word]) < least {
-				return
-			}
-			for i, high := range p.word(word) {
-				slot := word*perWord + i
-				if high := float64(high); high > 0 && high >= least && p.glanced(slot) && chosen(high, &p.standings[slot]) {
-					p.look(s, slot)
-				}
-			}
-		})
-	}
 }
 
 // bound fills in low and high; it is false when the memory is sure not to be near.
