@@ -396,9 +396,6 @@ func (p *part) inPieces(do func(word int)) {
 	others.Wait()
 }
 
-// up keeps a bound a bound when a float32 holds it.
-const up = 1 + 1e-6
-
 // compare gives the cosines of all slots that are not skipped, and bounds their relevance. What is not wanted has no bound.
 func (p *part) compare(s *search) {
 	if p.byVector {

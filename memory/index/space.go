@@ -237,7 +237,7 @@ func Estimate(memories, dimensions int) int {
 }
 
 // ranked gives it as ranking wants it.
-func (r *standing) ranked() memory.Standing {
-	return memory.Standing{Kind: memory.Kinds[r.kind], ConfirmedAt: time.UnixMicro(r.confirmed).UTC(), Citations: int(r.citations), IgnoredBy: int(r.ignored),
-		Doubted: r.doubted, Unreviewed: r.doubtful}
+func (st *standing) ranked() memory.Standing {
+	return memory.Standing{Kind: memory.Kinds[st.kind], ConfirmedAt: time.UnixMicro(st.confirmed).UTC(), Citations: int(st.citations), IgnoredBy: int(st.ignored),
+		Doubted: st.doubted, Unreviewed: st.doubtful}
 }
