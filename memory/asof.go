@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/google/uuid"
@@ -102,7 +103,7 @@ func (c corpus) scan(s Search) []Candidate {
 			}
 		}
 		if s.ByVector() && d.vector != nil {
-			cosine := dot(s.Vector, d.vector)
+			cosine := Cosine(s.Vector, d.vector)
 			candidate.Cosine = &cosine
 		}
 		if s.Browse || candidate.Matched > 0 || candidate.Cosine != nil {
@@ -112,13 +113,18 @@ func (c corpus) scan(s Search) []Candidate {
 	return s.relevant(found)
 }
 
-// dot is the cosine of two vectors of length 1.
-func dot(a, b []float32) float64 {
-	sum := 0.0
+// Cosine is that of two vectors of one length; 0 where one has no direction. Vectors of length 1 are not quite of that length when they come
+// back in half precision.
+func Cosine(a, b []float32) float64 {
+	var ab, aa, bb float64
 	for i := range min(len(a), len(b)) {
-		sum += float64(a[i]) * float64(b[i])
+		x, y := float64(a[i]), float64(b[i])
+		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
 	}
-	return sum
+	if aa == 0 || bb == 0 {
+		return 0
+	}
+	return ab / math.Sqrt(aa*bb)
 }
 
 // admits tells whether a memory meets every condition, and its distance from the element asked for.

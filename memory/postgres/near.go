@@ -185,7 +185,7 @@ func (t *tx) nearWaiting(q memory.NearQuery, text []byte, terms []int64, at func
 		}
 		switch {
 		case vector != nil:
-			if c := cosine(q.Vector, vector); c >= q.MinCosine {
+			if c := memory.Cosine(q.Vector, vector); c >= q.MinCosine {
 				at(m.ID).Cosine = c
 			}
 		case len(terms) > 0:
@@ -194,16 +194,6 @@ func (t *tx) nearWaiting(q memory.NearQuery, text []byte, terms []int64, at func
 			}
 		}
 	}
-}
-
-// cosine is that of two vectors of one length.
-func cosine(a, b []float32) float64 {
-	var ab, aa, bb float64
-	for i := range min(len(a), len(b)) {
-		x, y := float64(a[i]), float64(b[i])
-		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
-	}
-	return ab / math.Sqrt(aa*bb)
 }
 
 // live is how many memories a held space has in recall.

@@ -73,6 +73,7 @@ func (v *view) Search(ctx context.Context, s memory.Search) (memory.Found, error
 		return memory.Found{}, nil
 	}
 	s.Best = 0
+	s.Vector = HalfPrecision(s.Vector) // whoever compares, in memory or the database, compares the same
 	if found, done, err := v.searchResident(ctx, s); done || err != nil {
 		return found, err
 	}

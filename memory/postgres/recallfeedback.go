@@ -62,13 +62,8 @@ func (v *view) Traits(ctx context.Context, ids []uuid.UUID, model string) (map[u
 	return out, err
 }
 
-// exactCosines compares the query's vector, rounded as the stored ones are, with those of some memories, and keeps what feedback
-// asks for next.
+// exactCosines compares the query's vector with those of some memories, and keeps what feedback asks for next.
 func (v *view) exactCosines(ctx context.Context, s memory.Search, of []index.Open) (map[index.Place]float64, error) {
-	query := make([]float32, len(s.Vector))
-	for i, x := range s.Vector {
-		query[i] = toHalf(x)
-	}
 	spaces, seqs, ids := make([]int32, len(of)), make([]int32, len(of)), make(map[index.Place]uuid.UUID, len(of))
 	for i, p := range of {
 		spaces[i], seqs[i] = p.Space, p.Seq
@@ -88,7 +83,7 @@ func (v *view) exactCosines(ctx context.Context, s memory.Search, of []index.Ope
 		if t.Vector, err = readHalf(vector); err != nil {
 			return err
 		}
-		out[p] = cosine(query, t.Vector)
+		out[p] = memory.Cosine(s.Vector, t.Vector)
 		v.traits[ids[p]] = t
 		t = memory.Traits{}
 		return nil

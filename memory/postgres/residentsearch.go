@@ -206,6 +206,18 @@ func half(h uint16) float32 {
 	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
 }
 
+// HalfPrecision gives a vector as the database keeps and compares it: its numbers rounded to half precision. None is nil.
+func HalfPrecision(vector []float32) []float32 {
+	if vector == nil {
+		return nil
+	}
+	out := make([]float32, len(vector))
+	for i, x := range vector {
+		out[i] = toHalf(x)
+	}
+	return out
+}
+
 // toHalf rounds a number to the nearest of half precision, of two to the even one, as pgvector does. It is for components of unit
 // vectors: none is too large.
 func toHalf(x float32) float32 {

@@ -2,12 +2,13 @@ package recall
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/google/uuid"
-	"github.com/pgvector/pgvector-go"
 
 	"github.com/stele-dev/stele/memory"
+	"github.com/stele-dev/stele/memory/postgres"
 	"github.com/stele-dev/stele/memory/terms"
 )
 
@@ -56,7 +57,7 @@ func (b *Bench) Exact(ctx context.Context, questions int) (float64, error) {
 				return 0, err
 			}
 			if vector != nil {
-				s.Model, s.Vector = b.Embedder.Model(), pgvector.NewHalfVector(vector).Slice()
+				s.Model, s.Vector = b.Embedder.Model(), postgres.HalfPrecision(vector)
 			}
 		}
 		var found memory.Found
@@ -73,11 +74,9 @@ func (b *Bench) Exact(ctx context.Context, questions int) (float64, error) {
 	return float64(same) / float64(max(questions, 1)), nil
 }
 
-// alike tells whether what was found is as good, place by place, as what a scan found.
+// alike tells whether what was found has, place by place, the score of what a scan found: what is as good may stand for it.
 func alike(scan, found []memory.Scanned) bool {
-	return slices.EqualFunc(scan, found, func(a, b memory.Scanned) bool {
-		return a.Handle == b.Handle || max(a.Score-b.Score, b.Score-a.Score) < tie
-	})
+	return slices.EqualFunc(scan, found, func(a, b memory.Scanned) bool { return math.Abs(a.Score-b.Score) < tie })
 }
 
 // corpus reads memories, with their vectors.
