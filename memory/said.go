@@ -65,15 +65,23 @@ func (s *sayings) of(m *Memory) saying {
 	return saying{m, w}
 }
 
-// read splits the texts of many in the background, on all processors, for of to find them kept. The texts must not change until wait
-// has returned.
+// read splits the texts that are not kept in the background, on all processors, for of to find them. The texts must not change until
+// wait has returned.
 func (s *sayings) read(all []Record) (wait func()) {
+	var unread []*Memory
+	s.mu.Lock()
+	for i := range all {
+		if m := &all[i].Memory; s.kept[sayingKey{m.ID, m.Revision}] == nil {
+			unread = append(unread, m)
+		}
+	}
+	s.mu.Unlock()
 	var next atomic.Int64
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(all)) {
+	for range min(runtime.GOMAXPROCS(0), len(unread)) {
 		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
-				s.of(&all[i].Memory)
+			for i := int(next.Add(1)) - 1; i < len(unread); i = int(next.Add(1)) - 1 {
+				s.of(unread[i])
 			}
 		})
 	}

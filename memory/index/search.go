@@ -403,7 +403,7 @@ func (p *part) compare(s *search) {
 	}
 	p.highs = slices.Grow(p.highs[:0], len(p.rows))[:len(p.rows)]
 	p.tops = slices.Grow(p.tops[:0], len(p.skip))[:len(p.skip)]
-	wanted, anyKind := s.wanted(), len(s.Narrow.Kinds) == 0
+	wanted, anyKind := s.wanted(), len(s.Narrow.Kinds) == 0 // then standings need not be read
 	meaning, words := s.Ranking.SemanticWeight, s.Ranking.LexicalWeight*s.Words.Lexical(1)
 	const up = 1 + 1e-6 // a float32 keeps it a bound
 	p.inPieces(func(word int) {

@@ -36,18 +36,25 @@ func TestGroupKeepsJobsApart(t *testing.T) {
 	}
 }
 
-func keepsJobsApart(t *testing.T, without []string) {
+// writing is a store with one organization.
+func writing(t *testing.T) (*Store, uuid.UUID) {
 	t.Helper()
-	ctx := context.Background()
 	master, err := secret.GenerateMaster()
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := New(pgtest.New(t), master)
-	org, err := s.CreateOrganization(ctx, "o", time.Now())
+	org, err := s.CreateOrganization(t.Context(), "o", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s, org
+}
+
+func keepsJobsApart(t *testing.T, without []string) {
+	t.Helper()
+	ctx := context.Background()
+	s, org := writing(t)
 	spaces := []memory.SpaceKey{{Scope: memory.Personal, Owner: "u"}}
 	c := memory.Caller{Org: org, User: "u"}
 	audit := func(ctx context.Context, w memory.Tx, verb string) error {
@@ -134,7 +141,7 @@ func keepsJobsApart(t *testing.T, without []string) {
 	group.Wait()
 
 	transactions := map[string]string{} // verb → transaction that wrote it
-	err = s.db.InOrg(ctx, org, postgres.TxOptions{ReadOnly: true}, func(t pgx.Tx) error {
+	err := s.db.InOrg(ctx, org, postgres.TxOptions{ReadOnly: true}, func(t pgx.Tx) error {
 		rows, err := t.Query(ctx, `SELECT verb, xmin::text FROM audit WHERE org_id = $1`, org)
 		if err != nil {
 			return err
@@ -162,15 +169,7 @@ func keepsJobsApart(t *testing.T, without []string) {
 func TestWritersTakeTurns(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	master, err := secret.GenerateMaster()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := New(pgtest.New(t), master)
-	org, err := s.CreateOrganization(ctx, "o", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, org := writing(t)
 	write := func(user string, meanwhile func()) error {
 		return s.Write(ctx, org, []memory.SpaceKey{{Scope: memory.Personal, Owner: user}}, func(w memory.Tx) error {
 			meanwhile()
